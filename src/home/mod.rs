@@ -1,0 +1,1 @@
+//! What lives outside the ledger: keys, pins, the view, the clock, randomness.

@@ -1,0 +1,1 @@
+//! Ed25519: signing, verification rule by rule, and which public keys are fit to be trusted.

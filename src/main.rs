@@ -1,0 +1,3 @@
+//! The program `handoff`.
+
+fn main() {}

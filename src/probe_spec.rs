@@ -1,0 +1,1 @@
+//! What a probe is: its definition and digest, and what is seen when it runs.
