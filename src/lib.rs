@@ -10,10 +10,25 @@
 //! A file directly under `src/` is pure: no clock, no randomness, no file, no process, no printing.
 //! A folder touches the world. `ledger-format.md` is the normative text of the format.
 
+pub mod boundary;
+pub mod chain;
+pub mod check;
+pub mod event;
+pub mod expectation;
+pub mod fold;
+pub mod format;
 pub mod hash;
 pub mod key;
+pub mod outcome;
 pub mod probe_spec;
+pub mod rules;
+mod rules_claims;
+mod rules_evidence;
+pub mod state;
 pub mod types;
+pub mod vacuous;
+pub mod verdict;
+pub mod version;
 
 pub mod home;
 pub mod probe;

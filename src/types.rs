@@ -3,7 +3,7 @@
 //! Each parses from, and prints as, exactly the text that stands in an event; there is one
 //! spelling of a value and every other spelling is refused.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -35,9 +35,7 @@ impl ParseError {
 }
 
 /// Position of an event in its chain, from 0, dense; at most 2^53 - 1.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 
@@ -48,6 +46,15 @@ impl Seq {
     /// The position after this one.
     pub fn next(self) -> Seq {
         Seq(self.0.saturating_add(1))
+    }
+}
+
+impl<'de> Deserialize<'de> for Seq {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u64::deserialize(deserializer)? {
+            seq @ 0..=INTEGER_MAX => Ok(Seq(seq)),
+            _ => Err(serde::de::Error::custom("a sequence number above 2^53 - 1")),
+        }
     }
 }
 
@@ -138,15 +145,15 @@ macro_rules! bytes32 {
 
 macro_rules! text_serde {
     ($name:ident) => {
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
 
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
@@ -277,6 +284,86 @@ impl FromStr for Text {
 }
 
 text_serde!(Text);
+
+/// A value or free text of 0 to 4,096 bytes; it may be blank.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Value(String);
+
+impl Value {
+    /// The value's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Value {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        if text.len() > TEXT_BYTES_MAX {
+            let start: String = text.chars().take(64).collect();
+            return Err(ParseError::new("a value of at most 4096 bytes", start));
+        }
+        Ok(Value(text.to_owned()))
+    }
+}
+
+text_serde!(Value);
+
+/// A list in strictly ascending order: one spelling of a set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<T>", into = "Vec<T>")]
+#[serde(bound(
+    serialize = "T: Serialize + Clone",
+    deserialize = "T: Deserialize<'de> + Ord"
+))]
+pub struct Ascending<T>(Vec<T>);
+
+impl<T: Ord> Ascending<T> {
+    /// The set of `items`, whatever their order.
+    pub fn from_unordered(items: impl IntoIterator<Item = T>) -> Self {
+        let set: std::collections::BTreeSet<T> = items.into_iter().collect();
+        Ascending(set.into_iter().collect())
+    }
+}
+
+impl<T> Default for Ascending<T> {
+    fn default() -> Self {
+        Ascending(Vec::new())
+    }
+}
+
+impl<T> std::ops::Deref for Ascending<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Ord> TryFrom<Vec<T>> for Ascending<T> {
+    type Error = &'static str;
+
+    fn try_from(items: Vec<T>) -> Result<Self, Self::Error> {
+        if items.is_sorted_by(|a, b| a < b) {
+            Ok(Ascending(items))
+        } else {
+            Err("a list is not in strictly ascending order")
+        }
+    }
+}
+
+impl<T> From<Ascending<T>> for Vec<T> {
+    fn from(list: Ascending<T>) -> Vec<T> {
+        list.0
+    }
+}
 
 /// Whether `text` holds nothing but space, tab, line feed, carriage return, vertical tab and form feed.
 pub fn is_blank(text: &str) -> bool {

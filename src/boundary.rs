@@ -1,0 +1,182 @@
+//! The boundary record: what a seal binds.
+//!
+//! It is everything the session lawfully said, voided or not, with each axis's value and the claims
+//! it is load-bearing for. It is not stored; a seal holds its digest, and anyone recomputes it.
+
+use crate::event::{
+    AmbientDeclared, AxisRecorded, ClaimDiscarded, ClaimFlagged, ClaimRetracted, Counts, Redacted,
+    SessionOpened,
+};
+use crate::hash;
+use crate::state::{Fact, State, Support};
+use crate::types::{Ascending, ClaimId, Digest, Seq, Text, Value};
+use serde::Serialize;
+
+/// The boundary record of a session. Members stand in canonical order.
+#[derive(Debug, Clone, Serialize)]
+pub struct Boundary {
+    ambient: Vec<Entry<AmbientDeclared>>,
+    axes: Vec<BoundAxis>,
+    claims: Vec<BoundSupport>,
+    discards: Vec<Entry<ClaimDiscarded>>,
+    flags: Vec<Entry<ClaimFlagged>>,
+    opened: Entry<SessionOpened>,
+    promotions: Vec<BoundSupport>,
+    receipts: Vec<BoundReceipt>,
+    retractions: Vec<Entry<ClaimRetracted>>,
+}
+
+/// An event's body at its position.
+#[derive(Debug, Clone, Serialize)]
+struct Entry<T> {
+    body: T,
+    seq: Seq,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct BoundAxis {
+    body: AxisRecorded,
+    load_bearing_for: Ascending<ClaimId>,
+    probe_digest: Digest,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redacted: Option<Redacted>,
+    seq: Seq,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Value>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct BoundReceipt {
+    probe_digest: Digest,
+    seq: Seq,
+    successful: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct BoundSupport {
+    claim: ClaimId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flag: Option<Seq>,
+    from: Vec<ClaimId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    independent: Option<Text>,
+    needs: Vec<Seq>,
+    receipts: Vec<Seq>,
+    seq: Seq,
+    statement: Text,
+}
+
+impl Boundary {
+    /// The boundary record of a session as it stands; `None` if there is no such session.
+    pub fn of(state: &State, session: Seq) -> Option<Boundary> {
+        let opened = &state.sessions().get(&session)?.opened;
+        let supports = |promoted: bool| {
+            own(state.supports().values(), session)
+                .filter(|support| support.body.flag.is_some() == promoted)
+                .map(bound_support)
+                .collect()
+        };
+        Some(Boundary {
+            ambient: entries(&state.sessions().get(&session)?.ambient, session),
+            axes: own(state.axes().values(), session)
+                .filter_map(|axis| bound_axis(state, axis))
+                .collect(),
+            claims: supports(false),
+            discards: entries(state.discards().values(), session),
+            flags: entries(state.flags().values(), session),
+            opened: Entry {
+                body: opened.body.clone(),
+                seq: opened.seq,
+            },
+            promotions: supports(true),
+            receipts: own(state.receipts().values(), session)
+                .map(|receipt| BoundReceipt {
+                    probe_digest: receipt.body.probe_digest,
+                    seq: receipt.seq,
+                    successful: crate::verdict::is_successful(&receipt.body),
+                })
+                .collect(),
+            retractions: entries(state.retractions().values(), session),
+        })
+    }
+
+    /// Its digest, over its canonical JSON; `None` only if it could not be spelled.
+    pub fn digest(&self) -> Option<Digest> {
+        serde_json::to_vec(self)
+            .ok()
+            .map(|canonical| hash::boundary(&canonical))
+    }
+
+    /// How many lawful events of each kind it holds.
+    pub fn counts(&self) -> Counts {
+        let count = |list: usize| u64::try_from(list).unwrap_or(u64::MAX);
+        Counts {
+            ambient: count(self.ambient.len()),
+            axes: count(self.axes.len()),
+            claims: count(self.claims.len()),
+            discards: count(self.discards.len()),
+            flags: count(self.flags.len()),
+            promotions: count(self.promotions.len()),
+            receipts: count(self.receipts.len()),
+            retractions: count(self.retractions.len()),
+        }
+    }
+}
+
+fn own<'a, T: 'a>(
+    facts: impl IntoIterator<Item = &'a Fact<T>>,
+    session: Seq,
+) -> impl Iterator<Item = &'a Fact<T>> {
+    facts
+        .into_iter()
+        .filter(move |fact| fact.session == session)
+}
+
+fn entries<'a, T: Clone + 'a>(
+    facts: impl IntoIterator<Item = &'a Fact<T>>,
+    session: Seq,
+) -> Vec<Entry<T>> {
+    own(facts, session)
+        .map(|fact| Entry {
+            body: fact.body.clone(),
+            seq: fact.seq,
+        })
+        .collect()
+}
+
+fn bound_axis(state: &State, axis: &Fact<AxisRecorded>) -> Option<BoundAxis> {
+    let receipt = state.receipts().get(&axis.body.receipt)?;
+    let relies = own(state.supports().values(), axis.session)
+        .filter(|support| support.body.needs.contains(&axis.seq))
+        .map(|support| support.body.claim.clone());
+    Some(BoundAxis {
+        body: axis.body.clone(),
+        load_bearing_for: Ascending::from_unordered(relies),
+        probe_digest: receipt.body.probe_digest,
+        redacted: receipt.body.redacted.clone(),
+        seq: axis.seq,
+        value: receipt.body.value.clone(),
+    })
+}
+
+fn bound_support(support: &Fact<Support>) -> BoundSupport {
+    let Support {
+        claim,
+        receipts,
+        needs,
+        from,
+        independent,
+        statement,
+        flag,
+    } = &support.body;
+    BoundSupport {
+        claim: claim.clone(),
+        flag: *flag,
+        from: from.clone(),
+        independent: independent.clone(),
+        needs: needs.clone(),
+        receipts: receipts.clone(),
+        seq: support.seq,
+        statement: statement.clone(),
+    }
+}

@@ -1,0 +1,316 @@
+//! The only place where state changes.
+//!
+//! The fold is total: every verified event is taken in, and one that the rules do not permit
+//! changes nothing but the list of refused events.
+
+use crate::chain::VerifiedEvent;
+use crate::event::{
+    AxisRecorded, Body, ClaimFlagged, ClaimPromoted, ClaimRetracted, ClaimVerified, Event,
+    FORMAT_VERSION, KeyAuthorized, KeyRevoked, LedgerOpened, LedgerUpgraded, ProbeReceipt,
+    RULES_VERSION, Role, SessionOpened,
+};
+use crate::rules::{self, Refusal};
+use crate::state::{Claim, End, Fact, Key, Ledger, Revocation, Said, Session, State, Support};
+use crate::types::{ClaimId, Leaf, LedgerId, Name, PublicKey, Seq, Text};
+
+impl State {
+    /// Judges an event on the state just before it, and takes it in.
+    ///
+    /// Returns why it is refused, if it is.
+    pub fn apply(&mut self, event: &VerifiedEvent) -> Option<Refusal> {
+        let refusal = if self.undetermined.is_some() {
+            None
+        } else {
+            rules::permits(self, event.event()).err()
+        };
+        self.apply_judged(event, refusal.clone());
+        refusal
+    }
+
+    /// Takes in an event that was judged before, on the whole chain.
+    pub fn apply_judged(&mut self, event: &VerifiedEvent, refusal: Option<Refusal>) {
+        let (leaf, event) = (event.leaf(), event.event());
+        if self.head.is_some_and(|(_, _, time)| event.time < time) {
+            self.clock_went_back.push(event.seq);
+        }
+        self.head = Some((event.seq, leaf, event.time));
+        match refusal {
+            _ if self.undetermined.is_some() => {}
+            Some(refusal) => {
+                self.refused.insert(event.seq, refusal);
+            }
+            None => self.take_in(event, leaf),
+        }
+    }
+
+    fn take_in(&mut self, event: &Event, leaf: Leaf) {
+        self.said.insert(event.seq, said(event));
+        if let Some(session) = self.sessions.get_mut(&event.session) {
+            session.acted |= is_act(&event.body);
+        }
+        match &event.body {
+            Body::LedgerOpened(body) => self.ledger_opened(event, leaf, body),
+            Body::LedgerUpgraded(body) => self.ledger_upgraded(event, body),
+            Body::KeyAuthorized(body) => self.key_authorized(event, body),
+            Body::KeyRevoked(body) => self.key_revoked(event, body),
+            Body::SessionOpened(body) => self.session_opened(event, body),
+            Body::SessionSealed(_) => self.session_ended(event.session, End::Sealed(event.seq)),
+            Body::SessionAbandoned(body) => {
+                self.session_ended(body.session, End::Abandoned(event.seq));
+            }
+            Body::AmbientDeclared(body) => {
+                if let Some(session) = self.sessions.get_mut(&event.session) {
+                    session.ambient.push(fact(event, body.clone()));
+                }
+            }
+            Body::BoundaryReverified(body) => {
+                if let Some(session) = self.sessions.get_mut(&event.session) {
+                    session.reverified.push(fact(event, body.clone()));
+                }
+            }
+            Body::ProbeBegun(body) => {
+                self.begun.insert(event.seq, fact(event, body.clone()));
+            }
+            Body::ProbeReceipt(body) => self.probe_receipt(event, body),
+            Body::AxisRecorded(body) => self.axis_recorded(event, body),
+            Body::ActionGated(body) => {
+                self.gates.insert(event.seq, fact(event, body.clone()));
+            }
+            Body::ActionFinished(body) => {
+                self.finished.insert(body.gate, fact(event, body.clone()));
+            }
+            Body::ClaimVerified(body) => self.supported(event, Support::verified(body)),
+            Body::ClaimPromoted(body) => self.claim_promoted(event, body),
+            Body::ClaimFlagged(body) => self.claim_flagged(event, body),
+            Body::ClaimDiscarded(body) => {
+                self.spoken_of(&body.claim).discards.push(event.seq);
+                self.discards.insert(event.seq, fact(event, body.clone()));
+            }
+            Body::ClaimPromotionRefused(body) => {
+                self.spoken_of(&body.claim)
+                    .promotions_refused
+                    .push(event.seq);
+                self.promotions_refused
+                    .insert(event.seq, fact(event, body.clone()));
+            }
+            Body::ClaimRetracted(body) => self.claim_retracted(event, body),
+            Body::CaptureErased(body) => {
+                self.erased
+                    .extend(body.commitments.iter().map(|digest| (*digest, event.seq)));
+            }
+            Body::EventAcknowledged(body) => {
+                self.acknowledged = self.acknowledged.max(Some(body.up_to));
+            }
+            Body::Unknown(_) => {}
+        }
+    }
+
+    fn ledger_opened(&mut self, event: &Event, leaf: Leaf, body: &LedgerOpened) {
+        self.ledger = Some(Ledger {
+            id: LedgerId(leaf.0),
+            root: event.key,
+            name: body.name.clone(),
+            policy: body.policy.clone(),
+            rules: body.rules,
+            v: FORMAT_VERSION,
+        });
+        self.enrol(
+            event,
+            event.key,
+            &body.name,
+            vec![Role::Admin, Role::Recorder],
+        );
+        if body.rules > RULES_VERSION {
+            self.undetermined = Some(event.seq);
+        }
+    }
+
+    fn ledger_upgraded(&mut self, event: &Event, body: &LedgerUpgraded) {
+        if let Some(ledger) = &mut self.ledger {
+            (ledger.rules, ledger.v) = (body.rules, body.v);
+        }
+        if body.rules > RULES_VERSION || body.v > FORMAT_VERSION {
+            self.undetermined = Some(event.seq);
+        }
+    }
+
+    fn key_authorized(&mut self, event: &Event, body: &KeyAuthorized) {
+        self.enrol(event, body.key, &body.label, body.roles.to_vec());
+    }
+
+    fn enrol(&mut self, event: &Event, id: PublicKey, label: &Name, roles: Vec<Role>) {
+        let (label, authorized, by) = (label.clone(), event.seq, event.key);
+        self.keys.insert(
+            id,
+            Key {
+                label,
+                roles,
+                authorized,
+                by,
+                revoked: None,
+            },
+        );
+    }
+
+    fn key_revoked(&mut self, event: &Event, body: &KeyRevoked) {
+        if let Some(key) = self.keys.get_mut(&body.key) {
+            let compromised_since = body.compromised_since;
+            key.revoked = Some(Revocation {
+                seq: event.seq,
+                compromised_since,
+            });
+        }
+    }
+
+    fn session_opened(&mut self, event: &Event, body: &SessionOpened) {
+        let session = Session {
+            opened: fact(event, body.clone()),
+            end: None,
+            ambient: Vec::new(),
+            reverified: Vec::new(),
+            acted: false,
+        };
+        self.sessions.insert(event.seq, session);
+    }
+
+    fn session_ended(&mut self, session: Seq, end: End) {
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.end = Some(end);
+        }
+    }
+
+    fn probe_receipt(&mut self, event: &Event, body: &ProbeReceipt) {
+        let probe = (event.session, body.probe_digest);
+        self.receipts_of.entry(probe).or_default().insert(event.seq);
+        self.receipts.insert(event.seq, fact(event, body.clone()));
+    }
+
+    fn axis_recorded(&mut self, event: &Event, body: &AxisRecorded) {
+        let name = (event.session, body.axis.clone());
+        self.axes_named.entry(name).or_default().insert(event.seq);
+        self.axes.insert(event.seq, fact(event, body.clone()));
+    }
+
+    fn claim_promoted(&mut self, event: &Event, body: &ClaimPromoted) {
+        if let Some(flag) = self.flags.get(&body.flag) {
+            let statement = flag.body.statement.clone();
+            self.supported(event, Support::promoted(body, statement));
+        }
+    }
+
+    fn claim_flagged(&mut self, event: &Event, body: &ClaimFlagged) {
+        self.spoken_of(&body.claim).flags.push(event.seq);
+        self.stated
+            .entry(body.statement.clone())
+            .or_default()
+            .insert(body.claim.clone());
+        self.flags.insert(event.seq, fact(event, body.clone()));
+    }
+
+    fn claim_retracted(&mut self, event: &Event, body: &ClaimRetracted) {
+        for claim in body.claims.iter() {
+            self.spoken_of(claim).retractions.push(event.seq);
+        }
+        self.retractions
+            .insert(event.seq, fact(event, body.clone()));
+    }
+
+    fn supported(&mut self, event: &Event, support: Support) {
+        self.spoken_of(&support.claim).supports.push(event.seq);
+        let stated = self.stated.entry(support.statement.clone()).or_default();
+        stated.insert(support.claim.clone());
+        self.supports.insert(event.seq, fact(event, support));
+    }
+
+    fn spoken_of(&mut self, claim: &ClaimId) -> &mut Claim {
+        self.claims.entry(claim.clone()).or_default()
+    }
+}
+
+impl Support {
+    /// The support that a `claim.verified` gives.
+    pub(crate) fn verified(body: &ClaimVerified) -> Support {
+        Support {
+            claim: body.claim.clone(),
+            receipts: body.receipts.to_vec(),
+            needs: body.needs.to_vec(),
+            from: body.from.to_vec(),
+            independent: body.independent.clone(),
+            statement: body.statement.clone(),
+            flag: None,
+        }
+    }
+
+    /// The support that a `claim.promoted` gives, with the statement of its flag.
+    pub(crate) fn promoted(body: &ClaimPromoted, statement: Text) -> Support {
+        Support {
+            claim: body.claim.clone(),
+            receipts: vec![body.receipt],
+            needs: body.needs.to_vec(),
+            from: body.from.to_vec(),
+            independent: body.independent.clone(),
+            statement,
+            flag: Some(body.flag),
+        }
+    }
+}
+
+fn fact<T>(event: &Event, body: T) -> Fact<T> {
+    Fact {
+        seq: event.seq,
+        session: event.session,
+        key: event.key,
+        time: event.time,
+        body,
+    }
+}
+
+/// Whether an event is something of a session's own, that a seal would have to bind.
+fn is_act(body: &Body) -> bool {
+    !matches!(body, Body::AmbientDeclared(_) | Body::SessionSealed(_))
+}
+
+/// Who said an event, and what it cites through a receipt, an axis or a flag.
+fn said(event: &Event) -> Said {
+    let cites: Vec<Seq> = match &event.body {
+        Body::ProbeBegun(body) => vec![body.flag],
+        Body::AxisRecorded(body) => vec![body.receipt],
+        Body::ClaimVerified(body) => body.receipts.iter().chain(&*body.needs).copied().collect(),
+        Body::ClaimDiscarded(body) => body.flag.into_iter().collect(),
+        Body::ClaimPromoted(body) => [body.flag, body.receipt]
+            .into_iter()
+            .chain(body.needs.iter().copied())
+            .collect(),
+        Body::ClaimPromotionRefused(body) => vec![body.flag, body.receipt],
+        Body::ClaimRetracted(body) => body.receipt.into_iter().collect(),
+        Body::LedgerOpened(_)
+        | Body::LedgerUpgraded(_)
+        | Body::KeyAuthorized(_)
+        | Body::KeyRevoked(_)
+        | Body::SessionOpened(_)
+        | Body::ProbeReceipt(_)
+        | Body::AmbientDeclared(_)
+        | Body::ClaimFlagged(_)
+        | Body::SessionSealed(_)
+        | Body::SessionAbandoned(_)
+        | Body::BoundaryReverified(_)
+        | Body::ActionGated(_)
+        | Body::ActionFinished(_)
+        | Body::CaptureErased(_)
+        | Body::EventAcknowledged(_)
+        | Body::Unknown(_) => Vec::new(),
+    };
+    let voidable = !matches!(
+        event.body,
+        Body::LedgerOpened(_)
+            | Body::LedgerUpgraded(_)
+            | Body::KeyAuthorized(_)
+            | Body::KeyRevoked(_)
+            | Body::EventAcknowledged(_)
+    );
+    Said {
+        key: event.key,
+        cites,
+        voidable,
+    }
+}

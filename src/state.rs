@@ -1,0 +1,477 @@
+//! What the events so far amount to.
+//!
+//! Only [`crate::fold`] changes a [`State`]. It keeps what was lawfully said, indexed by what can be
+//! asked of it, and the refused events beside it. What of it still holds is for [`crate::verdict`].
+//!
+//! Voidness is an overlay computed when asked: a key's last revocation decides which of its events
+//! are void, and voidness passes to what cites them.
+
+use crate::event::{
+    ActionFinished, ActionGated, AmbientDeclared, AxisRecorded, BoundaryReverified, ClaimDiscarded,
+    ClaimFlagged, ClaimPromotionRefused, ClaimRetracted, Policy, ProbeBegun, ProbeReceipt, Role,
+    SessionOpened,
+};
+use crate::probe_spec::Comparator;
+use crate::rules::Refusal;
+use crate::types::{
+    AxisName, ClaimId, Digest, Head, Leaf, LedgerId, Name, PublicKey, Seq, Text, Time,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Something lawfully said: a body and the envelope around it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fact<T> {
+    /// Position of the event.
+    pub seq: Seq,
+    /// Session of the event.
+    pub session: Seq,
+    /// Its signer.
+    pub key: PublicKey,
+    /// Its time.
+    pub time: Time,
+    /// What it says.
+    pub body: T,
+}
+
+/// The ledger itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ledger {
+    /// Its id: leaf of event 0.
+    pub id: LedgerId,
+    /// The key that signed event 0.
+    pub root: PublicKey,
+    /// Its name.
+    pub name: Name,
+    /// What it allows.
+    pub policy: Policy,
+    /// The rules version in force.
+    pub rules: u64,
+    /// The highest format version allowed.
+    pub v: u64,
+}
+
+/// A key that was authorised.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Key {
+    /// What people call it.
+    pub label: Name,
+    /// What it may do.
+    pub roles: Vec<Role>,
+    /// The event that authorised it.
+    pub authorized: Seq,
+    /// Who authorised it.
+    pub by: PublicKey,
+    /// The last revocation, if there is one.
+    pub revoked: Option<Revocation>,
+}
+
+/// A key's last `key.revoked`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revocation {
+    /// The event.
+    pub seq: Seq,
+    /// From which seq on the key's events are void.
+    pub compromised_since: Option<Seq>,
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    /// Its opening.
+    pub opened: Fact<SessionOpened>,
+    /// How it ended, if it did.
+    pub end: Option<End>,
+    /// Its ambient declarations.
+    pub ambient: Vec<Fact<AmbientDeclared>>,
+    /// Its reverifications.
+    pub reverified: Vec<Fact<BoundaryReverified>>,
+    /// Its receipts, begun probes, gates and reverifications: whether it did anything at all.
+    pub acted: bool,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By a seal.
+    Sealed(Seq),
+    /// Without one.
+    Abandoned(Seq),
+}
+
+/// One justification of a claim: a `claim.verified` or a `claim.promoted`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Support {
+    /// The claim.
+    pub claim: ClaimId,
+    /// The receipts that show it.
+    pub receipts: Vec<Seq>,
+    /// The axes it needs.
+    pub needs: Vec<Seq>,
+    /// The claims it is derived from.
+    pub from: Vec<ClaimId>,
+    /// Why it needs no axis, if it says so.
+    pub independent: Option<Text>,
+    /// What it states.
+    pub statement: Text,
+    /// The flag that it promotes, if it does.
+    pub flag: Option<Seq>,
+}
+
+/// Where a claim was spoken of, each ascending.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Claim {
+    /// Its supports.
+    pub supports: Vec<Seq>,
+    /// Its flags.
+    pub flags: Vec<Seq>,
+    /// Its discards.
+    pub discards: Vec<Seq>,
+    /// Its retractions.
+    pub retractions: Vec<Seq>,
+    /// Its refused promotions.
+    pub promotions_refused: Vec<Seq>,
+}
+
+/// Who said a lawful event, and what it cites through a receipt, an axis or a flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) key: PublicKey,
+    pub(crate) cites: Vec<Seq>,
+    /// Key events, upgrades and acknowledgements are never voided.
+    pub(crate) voidable: bool,
+}
+
+/// The fold of a chain, or of the slice of it that answers a question.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct State {
+    pub(crate) head: Option<(Seq, Leaf, Time)>,
+    pub(crate) ledger: Option<Ledger>,
+    pub(crate) undetermined: Option<Seq>,
+    pub(crate) said: BTreeMap<Seq, Said>,
+    pub(crate) keys: BTreeMap<PublicKey, Key>,
+    pub(crate) sessions: BTreeMap<Seq, Session>,
+    pub(crate) begun: BTreeMap<Seq, Fact<ProbeBegun>>,
+    pub(crate) receipts: BTreeMap<Seq, Fact<ProbeReceipt>>,
+    pub(crate) receipts_of: BTreeMap<(Seq, Digest), BTreeSet<Seq>>,
+    pub(crate) axes: BTreeMap<Seq, Fact<AxisRecorded>>,
+    pub(crate) axes_named: BTreeMap<(Seq, AxisName), BTreeSet<Seq>>,
+    pub(crate) supports: BTreeMap<Seq, Fact<Support>>,
+    pub(crate) flags: BTreeMap<Seq, Fact<ClaimFlagged>>,
+    pub(crate) discards: BTreeMap<Seq, Fact<ClaimDiscarded>>,
+    pub(crate) promotions_refused: BTreeMap<Seq, Fact<ClaimPromotionRefused>>,
+    pub(crate) retractions: BTreeMap<Seq, Fact<ClaimRetracted>>,
+    pub(crate) gates: BTreeMap<Seq, Fact<ActionGated>>,
+    pub(crate) finished: BTreeMap<Seq, Fact<ActionFinished>>,
+    pub(crate) claims: BTreeMap<ClaimId, Claim>,
+    pub(crate) stated: BTreeMap<Text, BTreeSet<ClaimId>>,
+    pub(crate) erased: BTreeMap<Digest, Seq>,
+    pub(crate) acknowledged: Option<Seq>,
+    pub(crate) refused: BTreeMap<Seq, Refusal>,
+    pub(crate) clock_went_back: Vec<Seq>,
+}
+
+impl State {
+    /// The state before the first event.
+    pub fn new() -> State {
+        State::default()
+    }
+
+    /// The last event taken in.
+    pub fn head(&self) -> Option<Head> {
+        let (seq, leaf, _) = self.head?;
+        Some(Head {
+            ledger: self.ledger.as_ref()?.id,
+            seq,
+            leaf,
+        })
+    }
+
+    /// The time of the last event taken in.
+    pub fn head_time(&self) -> Option<Time> {
+        self.head.map(|(_, _, time)| time)
+    }
+
+    /// The ledger, once it is opened.
+    pub fn ledger(&self) -> Option<&Ledger> {
+        self.ledger.as_ref()
+    }
+
+    /// The upgrade beyond which this program cannot judge, if there is one.
+    pub fn undetermined(&self) -> Option<Seq> {
+        self.undetermined
+    }
+
+    /// The keys ever authorised, the root among them.
+    pub fn keys(&self) -> &BTreeMap<PublicKey, Key> {
+        &self.keys
+    }
+
+    /// The sessions, by the seq of their opening.
+    pub fn sessions(&self) -> &BTreeMap<Seq, Session> {
+        &self.sessions
+    }
+
+    /// The receipts.
+    pub fn receipts(&self) -> &BTreeMap<Seq, Fact<ProbeReceipt>> {
+        &self.receipts
+    }
+
+    /// The recorded axes.
+    pub fn axes(&self) -> &BTreeMap<Seq, Fact<AxisRecorded>> {
+        &self.axes
+    }
+
+    /// The supports.
+    pub fn supports(&self) -> &BTreeMap<Seq, Fact<Support>> {
+        &self.supports
+    }
+
+    /// The flags, open or not.
+    pub fn flags(&self) -> &BTreeMap<Seq, Fact<ClaimFlagged>> {
+        &self.flags
+    }
+
+    /// The discards.
+    pub fn discards(&self) -> &BTreeMap<Seq, Fact<ClaimDiscarded>> {
+        &self.discards
+    }
+
+    /// The retractions.
+    pub fn retractions(&self) -> &BTreeMap<Seq, Fact<ClaimRetracted>> {
+        &self.retractions
+    }
+
+    /// The claims ever spoken of.
+    pub fn claims(&self) -> &BTreeMap<ClaimId, Claim> {
+        &self.claims
+    }
+
+    /// The refused events, and why.
+    pub fn refused(&self) -> &BTreeMap<Seq, Refusal> {
+        &self.refused
+    }
+
+    /// Up to which seq the root knows of refused events.
+    pub fn acknowledged(&self) -> Option<Seq> {
+        self.acknowledged
+    }
+
+    /// Commitments of captures that were erased, with the event that says so.
+    pub fn erased(&self) -> &BTreeMap<Digest, Seq> {
+        &self.erased
+    }
+
+    /// The events dated before the one before them: a warning, since order is seq.
+    pub fn clock_went_back(&self) -> &[Seq] {
+        &self.clock_went_back
+    }
+
+    /// Whether a lawful event is void: its key's last revocation reaches it, or it cites one that
+    /// is void through a receipt, an axis or a flag.
+    pub fn is_void(&self, seq: Seq) -> bool {
+        let Some(said) = self.said.get(&seq) else {
+            return false;
+        };
+        if !said.voidable {
+            return false;
+        }
+        let revoked = self.keys.get(&said.key).and_then(|key| key.revoked);
+        let since = revoked.and_then(|revocation| revocation.compromised_since);
+        since.is_some_and(|since| seq >= since)
+            || said.cites.iter().any(|cited| self.is_void(*cited))
+    }
+
+    /// The void events, ascending.
+    pub fn voided(&self) -> Vec<Seq> {
+        self.said
+            .keys()
+            .copied()
+            .filter(|seq| self.is_void(*seq))
+            .collect()
+    }
+
+    /// The keys that an admin, revoked since, authorised from the seq on at which it was compromised.
+    pub fn authorized_by_compromised(&self) -> Vec<PublicKey> {
+        let suspect = |key: &Key| {
+            let by = self.keys.get(&key.by).and_then(|by| by.revoked);
+            let since = by.and_then(|revocation| revocation.compromised_since);
+            since.is_some_and(|since| key.authorized >= since)
+        };
+        self.keys
+            .iter()
+            .filter(|(_, key)| suspect(key))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// Whether `key` is authorised and not revoked.
+    pub fn may_write(&self, key: &PublicKey) -> bool {
+        self.keys.get(key).is_some_and(|key| key.revoked.is_none())
+    }
+
+    /// The session and every sealed one it inherits, transitively.
+    pub fn lineage(&self, session: Seq) -> BTreeSet<Seq> {
+        let mut lineage = BTreeSet::new();
+        let mut left = vec![session];
+        while let Some(seq) = left.pop() {
+            if let Some(session) = self.sessions.get(&seq)
+                && lineage.insert(seq)
+            {
+                left.extend(session.opened.body.inherits.iter());
+            }
+        }
+        lineage
+    }
+
+    /// The sealed sessions that no sealed session inherits: what a session inherits by default.
+    pub fn frontier(&self) -> BTreeSet<Seq> {
+        let sealed = || {
+            self.sessions
+                .iter()
+                .filter(|(_, session)| session.is_sealed())
+        };
+        let mut frontier: BTreeSet<Seq> = sealed().map(|(seq, _)| *seq).collect();
+        for (_, session) in sealed() {
+            for inherited in session.opened.body.inherits.iter() {
+                frontier.remove(inherited);
+            }
+        }
+        frontier
+    }
+
+    /// The newest receipt of a probe in a session, at or before `at_most` if that is given.
+    pub fn latest_receipt(
+        &self,
+        session: Seq,
+        probe: Digest,
+        at_most: Option<Seq>,
+    ) -> Option<&Fact<ProbeReceipt>> {
+        let seqs = self.receipts_of.get(&(session, probe))?;
+        let newest = match at_most {
+            None => seqs.last(),
+            Some(at_most) => seqs.range(..=at_most).next_back(),
+        };
+        self.receipts.get(newest?)
+    }
+
+    /// The probe by which an axis is observed.
+    pub fn axis_probe(&self, axis: Seq) -> Option<Digest> {
+        let receipt = self.receipts.get(&self.axes.get(&axis)?.body.receipt)?;
+        Some(receipt.body.probe_digest)
+    }
+
+    /// The newest record of a name in a session that is not void.
+    pub fn latest_axis(&self, session: Seq, name: &AxisName) -> Option<&Fact<AxisRecorded>> {
+        let records = self.axes_named.get(&(session, name.clone()))?;
+        let newest = records.iter().rev().find(|seq| !self.is_void(**seq))?;
+        self.axes.get(newest)
+    }
+
+    /// Whether a session's unvoided declarations cover a name.
+    pub fn is_ambient(&self, session: Seq, name: &AxisName) -> bool {
+        let declared = self
+            .sessions
+            .get(&session)
+            .map(|session| session.ambient.as_slice());
+        declared.unwrap_or_default().iter().any(|declaration| {
+            declaration
+                .body
+                .entries
+                .iter()
+                .any(|entry| entry.name == *name)
+                && !self.is_void(declaration.seq)
+        })
+    }
+
+    /// Whether a flag is open: neither void, nor discarded, nor replaced by one that is not void.
+    pub fn is_open(&self, flag: Seq) -> bool {
+        let Some(fact) = self.flags.get(&flag) else {
+            return false;
+        };
+        let Some(claim) = self.claims.get(&fact.body.claim) else {
+            return false;
+        };
+        let replaced = claim
+            .flags
+            .iter()
+            .any(|later| *later > flag && !self.is_void(*later));
+        let discarded = claim.discards.iter().any(|discard| {
+            self.discards
+                .get(discard)
+                .is_some_and(|fact| fact.body.flag == Some(flag))
+                && !self.is_void(*discard)
+        });
+        !self.is_void(flag) && !replaced && !discarded
+    }
+
+    /// The open flag of an id, if it has one.
+    pub fn open_flag(&self, claim: &ClaimId) -> Option<&Fact<ClaimFlagged>> {
+        let flags = &self.claims.get(claim)?.flags;
+        let open = flags.iter().rev().find(|flag| self.is_open(**flag))?;
+        self.flags.get(open)
+    }
+
+    /// The open flags of an exact statement, under whatever id.
+    pub fn open_flags_stating(&self, statement: &Text) -> Vec<&Fact<ClaimFlagged>> {
+        let claims = self.stated.get(statement).into_iter().flatten();
+        claims
+            .filter_map(|claim| self.open_flag(claim))
+            .filter(|flag| flag.body.statement == *statement)
+            .collect()
+    }
+
+    /// The statement that an id keeps, once an unvoided event bound it.
+    pub fn statement(&self, claim: &ClaimId) -> Option<&Text> {
+        let claim = self.claims.get(claim)?;
+        let flags = claim
+            .flags
+            .iter()
+            .filter(|seq| self.is_open(**seq))
+            .filter_map(|seq| self.flags.get(seq).map(|flag| (*seq, &flag.body.statement)));
+        let supports = claim
+            .supports
+            .iter()
+            .filter(|seq| !self.is_void(**seq))
+            .filter_map(|seq| {
+                self.supports
+                    .get(seq)
+                    .map(|support| (*seq, &support.body.statement))
+            });
+        flags
+            .chain(supports)
+            .min_by_key(|(seq, _)| *seq)
+            .map(|(_, statement)| statement)
+    }
+
+    /// The newest retraction of a claim, void or not.
+    pub fn retracted(&self, claim: &ClaimId) -> Option<Seq> {
+        self.claims.get(claim)?.retractions.last().copied()
+    }
+
+    /// What an axis is to those who must need it: its probe and its comparator.
+    pub fn axis_identity(&self, axis: Seq) -> Option<(Digest, &Comparator)> {
+        Some((
+            self.axis_probe(axis)?,
+            &self.axes.get(&axis)?.body.comparator,
+        ))
+    }
+}
+
+impl Session {
+    /// Whether it ended by a seal.
+    pub fn is_sealed(&self) -> bool {
+        matches!(self.end, Some(End::Sealed(_)))
+    }
+
+    /// Whether it goes on.
+    pub fn is_open(&self) -> bool {
+        self.end.is_none()
+    }
+}
+
+impl Key {
+    /// Whether it has a role.
+    pub fn has(&self, role: Role) -> bool {
+        self.roles.contains(&role)
+    }
+}

@@ -1,0 +1,724 @@
+//! What still holds, and so what a session may act on: axis verdicts and admissibility.
+//!
+//! A [`Judge`] looks at a state from one session at one moment. Nothing here changes anything.
+
+use crate::event::{AxisRecorded, Comparison, NotProbedWhy, ProbeReceipt, closed};
+use crate::probe_spec::{self, Check, Outcome};
+use crate::state::{Fact, State, Support};
+use crate::types::{AxisName, ClaimId, Digest, Seq, Time, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How old an observation may be where the axis does not say: 12 hours, in milliseconds.
+pub const MAX_AGE_MS_DEFAULT: u64 = 12 * 60 * 60 * 1000;
+/// How far ahead of the moment asked about an observation may be dated: 5 minutes.
+pub const AHEAD_MS_MAX: i64 = 5 * 60 * 1000;
+
+closed! {
+    /// Whether an axis is as it was recorded, in a session.
+    Verdict {
+        /// It is.
+        Held = "held",
+        /// It is not, and its session said that this may be.
+        DriftedAmbient = "drifted_ambient",
+        /// It is not.
+        DriftedLoadBearing = "drifted_load_bearing",
+        /// Nobody can say.
+        Unverifiable = "unverifiable",
+    }
+
+    /// Why a verdict is not `held`.
+    Reason {
+        /// The observation is older than the axis allows.
+        Stale = "stale",
+        /// The observation is dated over 5 minutes ahead.
+        Future = "future",
+        /// The observation is void.
+        Void = "void",
+        /// The probe's executable was not found.
+        NotFound = "not_found",
+        /// The probe's executable could not be run.
+        NotExecutable = "not_executable",
+        /// A signal ended the probe.
+        Signaled = "signaled",
+        /// The probe did not end in time.
+        TimedOut = "timed_out",
+        /// The run was interrupted.
+        Interrupted = "interrupted",
+        /// The native check could not be made.
+        Failed = "failed",
+        /// No value could be extracted.
+        Unparsable = "unparsable",
+        /// The endpoint was not reachable.
+        Unreachable = "unreachable",
+        /// The probe ended with another exit code than expected.
+        UnexpectedExit = "unexpected_exit",
+        /// An expectation of the probe was not met.
+        ExpectationUnmet = "expectation_unmet",
+        /// The value does not satisfy the comparator.
+        Changed = "changed",
+        /// This session has not probed it.
+        NotProbed = "not_probed",
+        /// The deadline came before the probe.
+        NotRun = "not_run",
+        /// Running probes was forbidden.
+        NoExec = "no_exec",
+        /// Its recorder was not trusted to say what to run.
+        Untrusted = "untrusted",
+        /// The salt of the redacted value is gone or is another.
+        SaltMissing = "salt_missing",
+        /// There is only an asserted value, and it does not count.
+        AssertedOnly = "asserted_only",
+    }
+
+    /// What a claim is in a lineage.
+    ClaimState {
+        /// It has a support.
+        VerifiedInvariant = "verified_invariant",
+        /// It has an open flag.
+        ProvisionalUnverified = "provisional_unverified",
+        /// Its supports were withdrawn.
+        Retracted = "retracted",
+        /// All that was said of it is void.
+        Void = "void",
+        /// It was not worth keeping.
+        Discarded = "discarded",
+        /// Only sessions without a seal speak of it.
+        Unsealed = "unsealed",
+        /// Nobody the session inherits speaks of it.
+        Unknown = "unknown",
+    }
+
+    /// Why a support is weaker than it could be.
+    Weak {
+        /// A proof shows no more than an exit code.
+        ExitOnly = "exit_only",
+        /// It needs no axis.
+        EnvironmentIndependent = "environment_independent",
+        /// The step's executable or script is another than when flagged.
+        ScriptChanged = "script_changed",
+    }
+}
+
+/// The verdict on an axis, and what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AxisVerdict {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it is not `held`.
+    pub reason: Option<Reason>,
+    /// The value observed.
+    pub now: Option<Value>,
+    /// The receipt of the observation.
+    pub receipt: Option<Seq>,
+}
+
+/// One reason why a claim is not admissible.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Because {
+    /// An axis it needs is not held.
+    Axis {
+        /// The axis.
+        axis: Seq,
+        /// Its verdict.
+        verdict: AxisVerdict,
+    },
+    /// A claim it is derived from is not admissible.
+    From {
+        /// That claim.
+        claim: ClaimId,
+    },
+    /// Its proof was run again, with every needed axis held, and failed.
+    CounterEvidence {
+        /// The failed run.
+        receipt: Seq,
+    },
+    /// It is inherited, and the session has not reverified.
+    NotReverified,
+    /// It is provisional until its step has succeeded.
+    Provisional {
+        /// The flag.
+        flag: Seq,
+    },
+    /// It was retracted.
+    Retracted {
+        /// The retraction.
+        retraction: Seq,
+    },
+    /// All that was said of it is void.
+    Void,
+    /// It was discarded.
+    Discarded,
+    /// Only a session without a seal speaks of it.
+    Unsealed {
+        /// That session.
+        session: Seq,
+    },
+    /// Nobody the session inherits speaks of it.
+    Unknown,
+    /// No session was named.
+    NoSession,
+    /// It was asked from another scope than the session's.
+    Elsewhere,
+    /// The session has ended.
+    Ended,
+    /// The session's key is revoked.
+    KeyRevoked,
+    /// The ledger was upgraded beyond what this program can judge.
+    Undetermined,
+}
+
+/// What a session may think of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimVerdict {
+    /// What it is in the lineage.
+    pub state: ClaimState,
+    /// Whether the session may act on it.
+    pub admissible: bool,
+    /// Why not.
+    pub because: Vec<Because>,
+    /// Why its support is weaker than it could be.
+    pub weak: BTreeSet<Weak>,
+    /// The support that makes it admissible, else the newest that could.
+    pub support: Option<Seq>,
+    /// Its open flag in the lineage, or in an unsealed session.
+    pub flag: Option<Seq>,
+}
+
+/// Whether the question is about now, and from where, or about the moment of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Now, from this scope.
+    Now {
+        /// The clock.
+        time: Time,
+        /// Where it is asked from.
+        scope: Digest,
+    },
+    /// At the last event of the state, whose time is given.
+    AtHead {
+        /// Its time.
+        time: Time,
+    },
+}
+
+/// A view of a state from one session at one moment.
+pub struct Judge<'a> {
+    state: &'a State,
+    session: Option<Seq>,
+    asked: Asked,
+    lineage: BTreeSet<Seq>,
+}
+
+impl<'a> Judge<'a> {
+    /// A view from `session`; from nowhere if there is none.
+    pub fn new(state: &'a State, session: Option<Seq>, asked: Asked) -> Judge<'a> {
+        let lineage = session
+            .map(|session| state.lineage(session))
+            .unwrap_or_default();
+        Judge {
+            state,
+            session,
+            asked,
+            lineage,
+        }
+    }
+
+    /// The sessions whose conclusions count: the session and the sealed ones it inherits.
+    pub fn lineage(&self) -> &BTreeSet<Seq> {
+        &self.lineage
+    }
+
+    fn time(&self) -> Time {
+        match self.asked {
+            Asked::Now { time, .. } | Asked::AtHead { time } => time,
+        }
+    }
+
+    /// Why nothing at all is admissible here, if nothing is.
+    pub fn barred(&self) -> Option<Because> {
+        if self.state.undetermined().is_some() {
+            return Some(Because::Undetermined);
+        }
+        let Some(session) = self.session.and_then(|seq| self.state.sessions().get(&seq)) else {
+            return Some(Because::NoSession);
+        };
+        if let Asked::Now { scope, .. } = self.asked {
+            if !session.is_open() {
+                return Some(Because::Ended);
+            }
+            if scope != session.opened.body.scope {
+                return Some(Because::Elsewhere);
+            }
+        }
+        (!self.state.may_write(&session.opened.key)).then_some(Because::KeyRevoked)
+    }
+
+    /// Whether the session has reverified what it inherits: one `boundary.reverified`, not void.
+    pub fn has_reverified(&self) -> bool {
+        let session = self.session.and_then(|seq| self.state.sessions().get(&seq));
+        session.is_some_and(|session| {
+            session
+                .reverified
+                .iter()
+                .any(|event| !self.state.is_void(event.seq))
+        })
+    }
+
+    /// The verdict on an axis in this session.
+    pub fn axis(&self, axis: Seq) -> AxisVerdict {
+        match self.session {
+            Some(session) => axis_in(self.state, axis, session, None, self.time()),
+            None => unobserved(Reason::NotProbed),
+        }
+    }
+
+    /// The claims that the session may act on, by the support that says so: the least fixpoint of
+    /// rule 18, so that a circle supports nothing.
+    pub fn admissible(&self) -> BTreeMap<ClaimId, Seq> {
+        let mut admissible = BTreeMap::new();
+        if self.barred().is_some() {
+            return admissible;
+        }
+        let mut waiting: Vec<&Fact<Support>> = (self.state.supports().values())
+            .filter(|support| self.lineage.contains(&support.session))
+            .filter(|support| self.obstacles(support).is_empty())
+            .collect();
+        loop {
+            let before = waiting.len();
+            waiting.retain(|support| {
+                let derived = support
+                    .body
+                    .from
+                    .iter()
+                    .all(|claim| admissible.contains_key(claim));
+                if derived {
+                    admissible
+                        .entry(support.body.claim.clone())
+                        .or_insert(support.seq);
+                }
+                !derived
+            });
+            if waiting.len() == before {
+                return admissible;
+            }
+        }
+    }
+
+    /// What stands against a support, beside the claims it is derived from.
+    fn obstacles(&self, support: &Fact<Support>) -> Vec<Because> {
+        let mut because = Vec::new();
+        if self.state.is_void(support.seq) {
+            because.push(Because::Void);
+        }
+        let retracted = self.state.retracted(&support.body.claim);
+        if let Some(retraction) = retracted.filter(|retraction| *retraction > support.seq) {
+            because.push(Because::Retracted { retraction });
+        }
+        if Some(support.session) != self.session && !self.has_reverified() {
+            because.push(Because::NotReverified);
+        }
+        for axis in &support.body.needs {
+            let verdict = self.axis(*axis);
+            if verdict.verdict != Verdict::Held {
+                because.push(Because::Axis {
+                    axis: *axis,
+                    verdict,
+                });
+            }
+        }
+        because.extend(self.counter_evidence(support));
+        because
+    }
+
+    /// A newest run of the support's proof, in a session of the lineage and later than the support,
+    /// that finished unsuccessfully while every needed axis was held there.
+    fn counter_evidence(&self, support: &Fact<Support>) -> Option<Because> {
+        let state = self.state;
+        let proofs: BTreeSet<Digest> = (support.body.receipts.iter())
+            .filter_map(|receipt| state.receipts().get(receipt))
+            .map(|receipt| receipt.body.probe_digest)
+            .collect();
+        for session in &self.lineage {
+            for proof in &proofs {
+                let Some(run) = state.latest_receipt(*session, *proof, None) else {
+                    continue;
+                };
+                let failed = has_finished(&run.body) && !is_successful(&run.body);
+                if run.seq <= support.seq || !failed {
+                    continue;
+                }
+                let held = |axis: &Seq| {
+                    let there = axis_in(state, *axis, *session, Some(run.seq), run.time);
+                    there.verdict == Verdict::Held
+                };
+                if support.body.needs.iter().all(held) {
+                    return Some(Because::CounterEvidence { receipt: run.seq });
+                }
+            }
+        }
+        None
+    }
+
+    /// What the session may think of a claim, given what is [admissible](Judge::admissible).
+    pub fn claim(&self, id: &ClaimId, admissible: &BTreeMap<ClaimId, Seq>) -> ClaimVerdict {
+        let mut verdict = self.standing(id);
+        if let Some(support) = admissible.get(id) {
+            verdict.admissible = true;
+            verdict.because.clear();
+            verdict.support = Some(*support);
+        } else if let Some(bar) = self.barred() {
+            verdict.because = vec![bar];
+        } else if verdict.state == ClaimState::VerifiedInvariant
+            && let Some(support) = verdict
+                .support
+                .and_then(|seq| self.state.supports().get(&seq))
+        {
+            verdict.because = self.obstacles(support);
+            let missing = support
+                .body
+                .from
+                .iter()
+                .filter(|from| !admissible.contains_key(*from));
+            verdict.because.extend(missing.map(|claim| Because::From {
+                claim: claim.clone(),
+            }));
+        }
+        let support = verdict
+            .support
+            .and_then(|seq| self.state.supports().get(&seq));
+        verdict.weak = support
+            .map(|support| weaknesses(self.state, support))
+            .unwrap_or_default();
+        verdict
+    }
+
+    /// The state of a claim in the lineage, and the reason that goes with the state alone.
+    fn standing(&self, id: &ClaimId) -> ClaimVerdict {
+        let state = self.state;
+        let told = |claim_state, because, support, flag| ClaimVerdict {
+            state: claim_state,
+            admissible: false,
+            because,
+            weak: BTreeSet::new(),
+            support,
+            flag,
+        };
+        let Some(claim) = state.claims().get(id) else {
+            return told(ClaimState::Unknown, vec![Because::Unknown], None, None);
+        };
+        let retracted = state.retracted(id);
+        let in_lineage = |session: Option<Seq>| session.is_some_and(|s| self.lineage.contains(&s));
+        let support_session = |seq: &Seq| state.supports().get(seq).map(|fact| fact.session);
+        let flag_session = |seq: &Seq| state.flags().get(seq).map(|fact| fact.session);
+        let supports: Vec<Seq> = (claim.supports.iter().copied())
+            .filter(|seq| in_lineage(support_session(seq)))
+            .collect();
+        let live = supports.iter().rev().find(|seq| {
+            !state.is_void(**seq) && retracted.is_none_or(|retraction| retraction < **seq)
+        });
+        let open = state.open_flag(id);
+        let flag = open
+            .filter(|flag| in_lineage(Some(flag.session)))
+            .map(|flag| flag.seq);
+        if let Some(support) = live {
+            return told(
+                ClaimState::VerifiedInvariant,
+                Vec::new(),
+                Some(*support),
+                flag,
+            );
+        }
+        if let Some(flag) = flag {
+            let because = vec![Because::Provisional { flag }];
+            return told(ClaimState::ProvisionalUnverified, because, None, Some(flag));
+        }
+        let flagged = claim.flags.iter().any(|seq| in_lineage(flag_session(seq)));
+        if let Some(retraction) = retracted.filter(|_| !supports.is_empty() || flagged) {
+            let because = vec![Because::Retracted { retraction }];
+            return told(ClaimState::Retracted, because, None, None);
+        }
+        let void = |seq: &Seq| state.is_void(*seq);
+        let void_flag = claim
+            .flags
+            .iter()
+            .any(|seq| in_lineage(flag_session(seq)) && void(seq));
+        if supports.iter().any(void) || void_flag {
+            return told(ClaimState::Void, vec![Because::Void], None, None);
+        }
+        let discarded = claim.discards.iter().any(|seq| {
+            let session = state.discards().get(seq).map(|fact| fact.session);
+            session == Some(Seq::ZERO) || in_lineage(session)
+        });
+        if discarded || flagged {
+            return told(ClaimState::Discarded, vec![Because::Discarded], None, None);
+        }
+        let spoken = claim.supports.iter().filter_map(support_session);
+        let spoken = spoken.chain(claim.flags.iter().filter_map(flag_session));
+        let unsealed = spoken.filter(|session| {
+            state
+                .sessions()
+                .get(session)
+                .is_some_and(|session| !session.is_sealed())
+        });
+        match unsealed.max() {
+            Some(session) => {
+                let because = vec![Because::Unsealed { session }];
+                told(
+                    ClaimState::Unsealed,
+                    because,
+                    None,
+                    open.map(|flag| flag.seq),
+                )
+            }
+            None => told(ClaimState::Unknown, vec![Because::Unknown], None, None),
+        }
+    }
+}
+
+/// The verdict on an axis in a session, by its newest observation there (at or before `at_most` if
+/// that is given), judged at a moment: rules 16 and 17.
+pub fn axis_in(
+    state: &State,
+    axis: Seq,
+    session: Seq,
+    at_most: Option<Seq>,
+    at: Time,
+) -> AxisVerdict {
+    let (Some(record), Some(probe)) = (state.axes().get(&axis), state.axis_probe(axis)) else {
+        return unobserved(Reason::NotProbed);
+    };
+    if let Some(receipt) = state.latest_receipt(session, probe, at_most) {
+        return observed(state, record, receipt, at);
+    }
+    not_observed(state, record, session, at)
+}
+
+/// The verdict that one receipt gives on an axis.
+fn observed(
+    state: &State,
+    record: &Fact<AxisRecorded>,
+    receipt: &Fact<ProbeReceipt>,
+    at: Time,
+) -> AxisVerdict {
+    let told = |verdict, reason| AxisVerdict {
+        verdict,
+        reason,
+        now: receipt.body.value.clone(),
+        receipt: Some(receipt.seq),
+    };
+    let unverifiable = |reason| told(Verdict::Unverifiable, Some(reason));
+    let drifted = |reason| told(drift(state, record), Some(reason));
+    if state.is_void(receipt.seq) {
+        return unverifiable(Reason::Void);
+    }
+    if let Some(reason) = age(record, receipt.time, at) {
+        return unverifiable(reason);
+    }
+    let body = &receipt.body;
+    if let Some(reason) = unfinished(body) {
+        return unverifiable(reason);
+    }
+    if is_unreachable(body) {
+        return drifted(Reason::Unreachable);
+    }
+    if let Outcome::Exited(code) = body.outcome
+        && code != probe_spec::expected_exit(&body.probe)
+    {
+        return unverifiable(Reason::UnexpectedExit);
+    }
+    if !is_successful(body) {
+        return drifted(Reason::ExpectationUnmet);
+    }
+    match satisfies(state, record, receipt) {
+        None => unverifiable(Reason::SaltMissing),
+        Some(false) => drifted(Reason::Changed),
+        Some(true) => told(Verdict::Held, None),
+    }
+}
+
+/// The verdict on an axis that the session has no receipt of.
+fn not_observed(state: &State, record: &Fact<AxisRecorded>, session: Seq, at: Time) -> AxisVerdict {
+    let entries = state
+        .sessions()
+        .get(&session)
+        .into_iter()
+        .flat_map(|session| {
+            session
+                .reverified
+                .iter()
+                .rev()
+                .filter(|event| !state.is_void(event.seq))
+        });
+    let newest = entries
+        .flat_map(|event| event.body.entries.iter().map(move |entry| (event, entry)))
+        .find(|(_, entry)| entry.axis == record.seq);
+    let Some((event, entry)) = newest else {
+        return unobserved(Reason::NotProbed);
+    };
+    let Some(value) = &entry.asserted else {
+        return unobserved(match entry.unverifiable {
+            Some(NotProbedWhy::NotRun) => Reason::NotRun,
+            Some(NotProbedWhy::NoExec) => Reason::NoExec,
+            Some(NotProbedWhy::Untrusted) => Reason::Untrusted,
+            Some(NotProbedWhy::SaltMissing) => Reason::SaltMissing,
+            None => Reason::NotProbed,
+        });
+    };
+    let told = |verdict, reason| AxisVerdict {
+        verdict,
+        reason,
+        now: Some(value.clone()),
+        receipt: None,
+    };
+    let counts = state
+        .ledger()
+        .is_some_and(|ledger| ledger.policy.asserted_values);
+    let recorded = state
+        .receipts()
+        .get(&record.body.receipt)
+        .map(|receipt| &receipt.body);
+    let Some(recorded) = recorded.filter(|recorded| counts && recorded.redacted.is_none()) else {
+        return told(Verdict::Unverifiable, Some(Reason::AssertedOnly));
+    };
+    if let Some(reason) = age(record, event.time, at) {
+        return told(Verdict::Unverifiable, Some(reason));
+    }
+    let was = recorded.value.as_ref().map(Value::as_str);
+    let check = recorded.probe.check();
+    if record
+        .body
+        .comparator
+        .satisfied(check, was, Some(value.as_str()))
+    {
+        told(Verdict::Held, None)
+    } else {
+        told(drift(state, record), Some(Reason::Changed))
+    }
+}
+
+fn unobserved(reason: Reason) -> AxisVerdict {
+    AxisVerdict {
+        verdict: Verdict::Unverifiable,
+        reason: Some(reason),
+        now: None,
+        receipt: None,
+    }
+}
+
+fn drift(state: &State, record: &Fact<AxisRecorded>) -> Verdict {
+    if state.is_ambient(record.session, &record.body.axis) {
+        Verdict::DriftedAmbient
+    } else {
+        Verdict::DriftedLoadBearing
+    }
+}
+
+fn age(record: &Fact<AxisRecorded>, observed: Time, at: Time) -> Option<Reason> {
+    let age_ms = at.ms_since(observed);
+    let max_age_ms = record.body.max_age_ms.unwrap_or(MAX_AGE_MS_DEFAULT);
+    if age_ms < -AHEAD_MS_MAX {
+        return Some(Reason::Future);
+    }
+    u64::try_from(age_ms)
+        .is_ok_and(|age_ms| age_ms > max_age_ms)
+        .then_some(Reason::Stale)
+}
+
+/// Why a run gave nothing to judge by, if it did not.
+fn unfinished(receipt: &ProbeReceipt) -> Option<Reason> {
+    match receipt.outcome {
+        Outcome::NotFound => Some(Reason::NotFound),
+        Outcome::NotExecutable => Some(Reason::NotExecutable),
+        Outcome::Signaled(_) => Some(Reason::Signaled),
+        Outcome::TimedOut => Some(Reason::TimedOut),
+        Outcome::Interrupted => Some(Reason::Interrupted),
+        Outcome::Failed => Some(Reason::Failed),
+        Outcome::Exited(_) | Outcome::Checked => (!receipt.extracted).then_some(Reason::Unparsable),
+    }
+}
+
+/// Whether a native check of reachability found anything but `reachable`.
+fn is_unreachable(receipt: &ProbeReceipt) -> bool {
+    receipt.probe.check().is_some_and(Check::is_reachability)
+        && receipt.value.as_ref().map(Value::as_str) != Some("reachable")
+}
+
+/// Whether a run came to its own end, whatever it found.
+pub fn has_finished(receipt: &ProbeReceipt) -> bool {
+    receipt.outcome.is_finished()
+}
+
+/// Whether a receipt is successful: rule 1.
+pub fn is_successful(receipt: &ProbeReceipt) -> bool {
+    probe_spec::is_successful(
+        &receipt.probe,
+        &receipt.outcome,
+        receipt.extracted,
+        receipt.value.as_ref().map(Value::as_str),
+        &receipt.expectations,
+    )
+}
+
+/// Whether a successful receipt's value satisfies an axis's comparator; `None` if the value is
+/// redacted and was not compared.
+pub fn satisfies(
+    state: &State,
+    record: &Fact<AxisRecorded>,
+    receipt: &Fact<ProbeReceipt>,
+) -> Option<bool> {
+    if receipt.seq == record.body.receipt && receipt.body.redacted.is_some() {
+        return Some(true);
+    }
+    if receipt.body.probe.redact() {
+        let compared = receipt
+            .body
+            .compared
+            .iter()
+            .find(|compared| compared.axis == record.seq)?;
+        return Some(compared.result == Comparison::Same);
+    }
+    let recorded = state.receipts().get(&record.body.receipt)?;
+    let was = recorded.body.value.as_ref().map(Value::as_str);
+    let now = receipt.body.value.as_ref().map(Value::as_str);
+    Some(
+        record
+            .body
+            .comparator
+            .satisfied(receipt.body.probe.check(), was, now),
+    )
+}
+
+/// Why a support is weaker than it could be.
+pub fn weaknesses(state: &State, support: &Fact<Support>) -> BTreeSet<Weak> {
+    let mut weak = BTreeSet::new();
+    let receipts: Vec<&ProbeReceipt> = (support.body.receipts.iter())
+        .filter_map(|receipt| state.receipts().get(receipt))
+        .map(|receipt| &receipt.body)
+        .collect();
+    let shows_value = |receipt: &&ProbeReceipt| {
+        probe_spec::strength(&receipt.probe, &receipt.expectations) == probe_spec::Strength::Value
+    };
+    if !receipts.iter().any(shows_value) {
+        weak.insert(Weak::ExitOnly);
+    }
+    if support.body.independent.is_some() {
+        weak.insert(Weak::EnvironmentIndependent);
+    }
+    let flag = support.body.flag.and_then(|flag| state.flags().get(&flag));
+    let changed = flag.is_some_and(|flag| {
+        receipts.iter().any(|receipt| {
+            let executable =
+                flag.body.executable.is_some() && flag.body.executable != receipt.executable;
+            executable || flag.body.files != receipt.files
+        })
+    });
+    if changed {
+        weak.insert(Weak::ScriptChanged);
+    }
+    weak
+}
+
+/// The name of a recorded axis.
+pub fn axis_name(state: &State, axis: Seq) -> Option<&AxisName> {
+    state.axes().get(&axis).map(|record| &record.body.axis)
+}
