@@ -1,5 +1,13 @@
 //! Which signatures and which public keys are valid: one accept set, from every side.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "helpers of tests are tests"
+)]
+
 use handoff_ledger::key::{
     KeyFault, PAYLOAD_TYPE, SigningKey, check, pre_authentication_encoding, verify_event,
 };
