@@ -3,6 +3,7 @@
 use crate::key::{self, KeyFault, SigningKey};
 use crate::types::PublicKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use ed25519_dalek::pkcs8::spki::der::zeroize::Zeroize as _;
 use ed25519_dalek::pkcs8::{DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _};
 use ed25519_dalek::pkcs8::{Error as Pkcs8Error, KeypairBytes, PublicKeyBytes};
 use std::fmt;
@@ -127,25 +128,21 @@ pub enum KeyTextError {
         /// The public half that the text claims.
         stored: PublicKey,
     },
-    /// A public key that nobody should verify with.
-    #[error("the key {key}: {fault}")]
-    Unfit {
-        /// The key.
-        key: PublicKey,
-        /// Why.
-        fault: KeyFault,
-    },
+    /// A public key that nobody should verify with; or, as hexadecimal digits, a seed.
+    #[error(transparent)]
+    Unfit(#[from] KeyFault),
 }
 
 /// The secret key of a seed as PKCS#8 PEM version 1, without the public half, which is what the
 /// most tools read.
 pub(super) fn to_pem(seed: [u8; 32]) -> Result<Zeroizing<String>, KeyTextError> {
-    let pair = KeypairBytes {
+    let mut pair = KeypairBytes {
         secret_key: seed,
         public_key: None,
     };
-    pair.to_pkcs8_pem(LineEnding::LF)
-        .map_err(|_| KeyTextError::Broken)
+    let pem = pair.to_pkcs8_pem(LineEnding::LF);
+    pair.secret_key.zeroize();
+    pem.map_err(|_| KeyTextError::Broken)
 }
 
 /// Reads a secret key: PKCS#8 PEM (RFC 5958, version 1 or 2), or OpenSSH's format.
@@ -190,10 +187,8 @@ pub fn public(bytes: &[u8]) -> Result<PublicKey, KeyTextError> {
         | KeyKind::OtherSecret
         | KeyKind::Unknown => return Err(not_public(kind)),
     };
-    match key::check(&key) {
-        Ok(_) => Ok(key),
-        Err(fault) => Err(KeyTextError::Unfit { key, fault }),
-    }
+    key::check(&key)?;
+    Ok(key)
 }
 
 fn ssh_public(line: &str) -> Result<PublicKey, KeyTextError> {
@@ -211,7 +206,7 @@ fn ssh_public(line: &str) -> Result<PublicKey, KeyTextError> {
 }
 
 fn from_pkcs8(text: &str) -> Result<SigningKey, KeyTextError> {
-    let pair = KeypairBytes::from_pkcs8_pem(text).map_err(|error| {
+    let mut pair = KeypairBytes::from_pkcs8_pem(text).map_err(|error| {
         if matches!(error, Pkcs8Error::PublicKey(_)) {
             not_secret(KeyKind::OtherSecret)
         } else {
@@ -219,6 +214,7 @@ fn from_pkcs8(text: &str) -> Result<SigningKey, KeyTextError> {
         }
     })?;
     let signing = SigningKey::from_seed(pair.secret_key);
+    pair.secret_key.zeroize();
     match &pair.public_key {
         Some(half) => with_half(signing, half.to_bytes()),
         None => Ok(signing),
@@ -226,7 +222,14 @@ fn from_pkcs8(text: &str) -> Result<SigningKey, KeyTextError> {
 }
 
 fn from_openssh(text: &str) -> Result<SigningKey, KeyTextError> {
-    let read = ssh_key::PrivateKey::from_openssh(text).map_err(|_| KeyTextError::Broken)?;
+    use ssh_key::Error::{AlgorithmUnknown, AlgorithmUnsupported};
+    let read = ssh_key::PrivateKey::from_openssh(text).map_err(|error| {
+        if matches!(error, AlgorithmUnknown | AlgorithmUnsupported { .. }) {
+            not_secret(KeyKind::OtherSecret)
+        } else {
+            KeyTextError::Broken
+        }
+    })?;
     if read.is_encrypted() {
         return Err(not_secret(KeyKind::Encrypted));
     }

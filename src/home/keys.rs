@@ -83,7 +83,7 @@ impl KeyFileError {
                     "decrypt a copy, a PEM key with: openssl pkey -in {} -out COPY",
                     path.display()
                 ),
-                KeyTextError::Unfit { .. } => "ask its owner for: handoff key show".to_owned(),
+                KeyTextError::Unfit(_) => "ask its owner for: handoff key show".to_owned(),
                 KeyTextError::Kind { .. }
                 | KeyTextError::NotPlain
                 | KeyTextError::TrailingSpace
