@@ -1,6 +1,10 @@
 //! Which files hold a usable key, and how one is made.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests are tests"
+)]
 
 use handoff_ledger::home::key_text::{Half, KeyKind, KeyTextError};
 use handoff_ledger::home::keys::{

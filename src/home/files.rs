@@ -223,7 +223,8 @@ pub(super) fn write(path: &Path, bytes: &[u8], present: Present) -> Result<(), F
     }
 }
 
-/// Makes a folder and those above it, each its owner's alone (0700); existing ones stay as they are.
+/// Makes a folder and those above it, each its owner's alone (0700); existing ones stay as they
+/// are.
 pub(super) fn make_folder(folder: &Path) -> Result<(), FileError> {
     DirBuilder::new()
         .recursive(true)

@@ -1,4 +1,5 @@
-//! Files of keys: secret ones, which are made and read here, and public ones as people pass them on.
+//! Files of keys: secret ones, which are made and read here, and public ones as people pass them
+//! on.
 //!
 //! Written: PKCS#8 PEM (RFC 8410 section 7, version 1, as `openssl genpkey -algorithm ed25519`
 //! writes it). Read: that, its version 2 with the public half, and OpenSSH's format, neither of
