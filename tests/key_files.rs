@@ -28,8 +28,8 @@ const PUBLIC_PEM: &str = include_str!("keys/ed25519-public.pem");
 const SEED: &str = "930120bf356f8ceed054681338200b80f2eb7e65d09f7dea5a36bd4bde1f63e4";
 const PUBLIC: &str = "5a7f1723bedadc9807f62d28f5893204ac2cc1b0cbe9162eb2f4f40c955a9d98";
 const OPENSSH_PUBLIC: &str = "ca833e616cc55ee89a1a2938d2098f1c8e08a71e8f1683d7638fec4c79c5b639";
-const OPENSSH_LINE: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMqDPmFsxV7omhopONIJjxyOCKcejxaD12OP7Ex5xbY5 \
-     who@where";
+const OPENSSH_LINE: &str = "ssh-ed25519 \
+    AAAAC3NzaC1lZDI1NTE5AAAAIMqDPmFsxV7omhopONIJjxyOCKcejxaD12OP7Ex5xbY5 who@where";
 
 fn scratch() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
