@@ -24,6 +24,7 @@
 use crate::types::PublicKey;
 use curve25519_dalek::scalar::Scalar;
 use ed25519_dalek::Signer as _;
+use ed25519_dalek::pkcs8::spki::der::zeroize::Zeroize as _;
 use std::fmt;
 
 /// The payload type of every signature in a ledger (DSSE v1).
@@ -132,8 +133,10 @@ pub struct SigningKey(ed25519_dalek::SigningKey);
 impl SigningKey {
     /// The key of a 32-byte seed (the private key of RFC 8032 section 5.1.5). The public half is
     /// always computed from it, never taken from elsewhere.
-    pub fn from_seed(seed: [u8; 32]) -> Self {
-        SigningKey(ed25519_dalek::SigningKey::from_bytes(&seed))
+    pub fn from_seed(mut seed: [u8; 32]) -> Self {
+        let key = SigningKey(ed25519_dalek::SigningKey::from_bytes(&seed));
+        seed.zeroize();
+        key
     }
 
     /// The public half.

@@ -3,6 +3,8 @@
 //! Each parses from, and prints as, exactly the text that stands in an event; there is one
 //! spelling of a value and every other spelling is refused.
 
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -395,12 +397,13 @@ impl Time {
     }
 }
 
+/// The epoch as a civil date: times are UTC, and a civil date reaches to the end of 9999.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match jiff::Timestamp::from_millisecond(self.0) {
-            Ok(time) => write!(f, "{time:.3}"),
-            Err(_) => Err(fmt::Error),
-        }
+        let civil = EPOCH.checked_add(SignedDuration::from_millis(self.0)).map_err(|_| fmt::Error)?;
+        write!(f, "{civil:.3}Z")
     }
 }
 
@@ -415,8 +418,10 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let refused = || ParseError::new("a time as YYYY-MM-DDTHH:MM:SS.mmmZ", text);
-        let time: jiff::Timestamp = text.parse().map_err(|_| refused())?;
-        let time = Time(time.as_millisecond());
+        let civil = text.strip_suffix('Z').ok_or_else(refused)?;
+        let civil: DateTime = civil.parse().map_err(|_| refused())?;
+        let ms = civil.duration_since(EPOCH).as_millis();
+        let time = Time(i64::try_from(ms).map_err(|_| refused())?);
         let in_range = (Self::MIN_MS..=Self::MAX_MS).contains(&time.0);
         if in_range && time.to_string() == text {
             Ok(time)

@@ -1,1 +1,17 @@
-//! What lives outside the ledger: keys, pins, the view, the clock, randomness.
+//! What lives outside the ledger: keys, pins, folders, the scope, the clock, randomness.
+//!
+//! ```text
+//!  paths.rs   which folders, which ledger, which root          clock.rs   the time, random bytes
+//!  keys.rs    files of keys ───────────┬─▶ key_text.rs         scope.rs   where a session runs
+//!  pins.rs    whose ledgers to trust ──┴─▶ files.rs   read whole, written whole
+//! ```
+
+pub mod clock;
+mod files;
+pub mod key_text;
+pub mod keys;
+pub mod paths;
+pub mod pins;
+pub mod scope;
+
+pub use files::{FileError, FileKind};

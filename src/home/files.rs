@@ -1,0 +1,248 @@
+//! Small files that are read whole, and files that appear whole or not at all.
+
+use rustix::fs::{Mode, OFlags};
+use std::fmt;
+use std::fs::{DirBuilder, File, Metadata};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Mode of every folder that is made here: its owner's alone.
+const FOLDER_MODE: u32 = 0o700;
+
+/// What a file system entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    Regular,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A named pipe.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A block or character device.
+    Device,
+}
+
+impl FileKind {
+    fn of(metadata: &Metadata) -> FileKind {
+        let kind = metadata.file_type();
+        if kind.is_file() {
+            FileKind::Regular
+        } else if kind.is_dir() {
+            FileKind::Folder
+        } else if kind.is_symlink() {
+            FileKind::Link
+        } else if kind.is_fifo() {
+            FileKind::Pipe
+        } else if kind.is_socket() {
+            FileKind::Socket
+        } else {
+            FileKind::Device
+        }
+    }
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FileKind::Regular => "a regular file",
+            FileKind::Folder => "a folder",
+            FileKind::Link => "a symbolic link",
+            FileKind::Pipe => "a named pipe",
+            FileKind::Socket => "a socket",
+            FileKind::Device => "a device",
+        })
+    }
+}
+
+/// Why a file outside the ledger could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The system refused.
+    #[error("expected to {action} {}, found: {source}", path.display())]
+    Io {
+        /// What was to be done, as a verb.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something else than a regular file.
+    #[error("expected a regular file at {}, found {found}", path.display())]
+    NotRegular {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: FileKind,
+    },
+    /// More bytes than such a file ever has.
+    #[error("expected at most {max} bytes in {}, found {found}", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The limit, in bytes.
+        max: u64,
+        /// Its size, in bytes.
+        found: u64,
+    },
+    /// There is a file already, and it is never overwritten.
+    #[error("expected no file at {}, found one", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl FileError {
+    pub(super) fn io(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> FileError + use<> {
+        let path = path.to_owned();
+        move |source| FileError::Io {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// Whether the file is simply not there.
+    pub fn is_absent(&self) -> bool {
+        match self {
+            FileError::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+            FileError::NotRegular { .. }
+            | FileError::TooLarge { .. }
+            | FileError::Exists { .. } => false,
+        }
+    }
+}
+
+/// What to do with a symbolic link in a path's last place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// Read what it leads to.
+    Follow,
+    /// Refuse it.
+    Refuse,
+}
+
+/// A file read whole.
+pub(super) struct SmallFile {
+    pub(super) bytes: Vec<u8>,
+    /// The permission bits.
+    pub(super) mode: u32,
+}
+
+/// Reads a regular file of at most `max` bytes. A named pipe without a writer does not block, and
+/// the bytes are never moved about in memory.
+pub(super) fn read(path: &Path, max: u64, links: Links) -> Result<SmallFile, FileError> {
+    let not_regular = |found| FileError::NotRegular {
+        path: path.to_owned(),
+        found,
+    };
+    let too_large = |found| FileError::TooLarge {
+        path: path.to_owned(),
+        max,
+        found,
+    };
+    let mut flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    if links == Links::Refuse {
+        let found = std::fs::symlink_metadata(path).map_err(FileError::io("read", path))?;
+        if found.is_symlink() {
+            return Err(not_regular(FileKind::Link));
+        }
+        flags |= OFlags::NOFOLLOW;
+    }
+    let opened = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|errno| FileError::io("open", path)(errno.into()))?;
+    let file = File::from(opened);
+    let metadata = file.metadata().map_err(FileError::io("read", path))?;
+    match FileKind::of(&metadata) {
+        FileKind::Regular => {}
+        found @ (FileKind::Folder
+        | FileKind::Link
+        | FileKind::Pipe
+        | FileKind::Socket
+        | FileKind::Device) => return Err(not_regular(found)),
+    }
+    if metadata.len() > max {
+        return Err(too_large(metadata.len()));
+    }
+    // One byte more than allowed, so that a file that grows meanwhile is noticed.
+    let limit = max.saturating_add(1);
+    let mut bytes = Vec::with_capacity(usize::try_from(limit).unwrap_or(0));
+    file.take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(FileError::io("read", path))?;
+    match u64::try_from(bytes.len()) {
+        Ok(found) if found <= max => Ok(SmallFile {
+            bytes,
+            mode: metadata.permissions().mode() & 0o7777,
+        }),
+        _ => Err(too_large(limit)),
+    }
+}
+
+/// What stands at the path where a new file is to appear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Present {
+    /// Take its place.
+    Replace,
+    /// Leave it alone and fail.
+    Keep,
+}
+
+/// Makes a file that only its owner can read (0600), whole or not at all: written beside its
+/// place under another name, synced, then given its name, and the folder synced.
+pub(super) fn write(path: &Path, bytes: &[u8], present: Present) -> Result<(), FileError> {
+    let folder = folder_of(path);
+    let failed = || FileError::io("write", path);
+    let mut file = tempfile::Builder::new()
+        .prefix(".new-")
+        .tempfile_in(folder)
+        .map_err(failed())?;
+    file.write_all(bytes).map_err(failed())?;
+    file.as_file().sync_all().map_err(failed())?;
+    let placed = match present {
+        Present::Replace => file.persist(path),
+        Present::Keep => file.persist_noclobber(path),
+    };
+    match placed {
+        Ok(_) => sync_folder(folder),
+        Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(FileError::Exists {
+                path: path.to_owned(),
+            })
+        }
+        Err(refused) => Err(failed()(refused.error)),
+    }
+}
+
+/// Makes a folder and those above it, each its owner's alone (0700); existing ones stay as they
+/// are.
+pub(super) fn make_folder(folder: &Path) -> Result<(), FileError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(FOLDER_MODE)
+        .create(folder)
+        .map_err(FileError::io("make the folder", folder))
+}
+
+fn sync_folder(folder: &Path) -> Result<(), FileError> {
+    File::open(folder)
+        .and_then(|opened| opened.sync_all())
+        .map_err(FileError::io("sync the folder", folder))
+}
+
+/// The folder that a path's file is in: `.` for a bare name.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}

@@ -1,0 +1,411 @@
+//! Where things are: this person's folders, the ledger, a session's root.
+//!
+//! The folders follow the XDG Base Directory Specification. The ledger is given, or searched for
+//! upward from the current folder; no other program is asked.
+
+use super::files::{self, FileError};
+use crate::types::LedgerId;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+/// Name of the folder that holds a ledger.
+pub const LEDGER_FOLDER: &str = ".handoff";
+/// Name of the ledger's file in it.
+pub const LEDGER_FILE: &str = "ledger.db";
+/// Name of this program's folder in each of the XDG folders.
+const PROGRAM_FOLDER: &str = "handoff";
+/// Largest file that points from a worktree to its repository, in bytes.
+const POINTER_BYTES_MAX: u64 = 16 * 1024;
+
+/// Why a folder or a ledger could not be told.
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    /// Neither the XDG variable nor a home folder says where.
+    #[error("expected an absolute path in {variable} or HOME, found none")]
+    NoHome {
+        /// The XDG variable that would do.
+        variable: &'static str,
+    },
+    /// No ledger was given, and none is in the folder or above.
+    #[error("expected {LEDGER_FOLDER}/{LEDGER_FILE} in {} or above, found none", from.display())]
+    NoLedger {
+        /// Where the search began.
+        from: PathBuf,
+    },
+    /// What was found belongs to another user, who may have laid it there to be found.
+    #[error(
+        "expected {} to belong to user {expected}, found that it belongs to user {found}",
+        path.display()
+    )]
+    NotYours {
+        /// The folder or file.
+        path: PathBuf,
+        /// The ledger that would be used if it were named.
+        ledger: PathBuf,
+        /// The user id of this process.
+        expected: u32,
+        /// The user id of the owner.
+        found: u32,
+    },
+    /// An empty path was given.
+    #[error("expected the path of a ledger, found an empty text")]
+    Empty,
+    /// A path that is to be recorded has no text.
+    #[error("expected a path in UTF-8, found {}", path.display())]
+    NotUtf8 {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl PathError {
+    /// What to type, or to set, so that it goes on.
+    pub fn next(&self) -> String {
+        match self {
+            PathError::NoHome { variable } => format!("export {variable}=/a/folder/of/yours"),
+            PathError::NoLedger { .. } => "handoff init".to_owned(),
+            PathError::NotYours { ledger, .. } => format!("--ledger {}", ledger.display()),
+            PathError::Empty => "--ledger PATH".to_owned(),
+            PathError::NotUtf8 { .. } => "--cwd PATH, with a path in UTF-8".to_owned(),
+            PathError::File(_) => {
+                "export XDG_DATA_HOME, XDG_CONFIG_HOME and XDG_STATE_HOME as folders of yours"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// The three folders in which this program keeps what is not the ledger's. Each is told only when
+/// it is asked for: a command that needs none works without a home.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folders {
+    data: Option<PathBuf>,
+    config: Option<PathBuf>,
+    state: Option<PathBuf>,
+}
+
+impl Folders {
+    /// The folders of this process' user. Without `HOME`, the system's user database is asked.
+    pub fn of_process() -> Folders {
+        Folders::of_variables(|name| match name {
+            "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
+            other => std::env::var_os(other),
+        })
+    }
+
+    /// The folders that `XDG_DATA_HOME`, `XDG_CONFIG_HOME`, `XDG_STATE_HOME` and `HOME` name. Of
+    /// these, a path that is not absolute is ignored, as the specification demands.
+    pub fn of_variables(variable: impl Fn(&str) -> Option<OsString>) -> Folders {
+        let absolute = |name: &str| {
+            let path = PathBuf::from(variable(name)?);
+            path.is_absolute().then_some(path)
+        };
+        let folder = |name: &str, under_home: &str| {
+            let base = absolute(name).or_else(|| Some(absolute("HOME")?.join(under_home)))?;
+            Some(base.join(PROGRAM_FOLDER))
+        };
+        Folders {
+            data: folder("XDG_DATA_HOME", ".local/share"),
+            config: folder("XDG_CONFIG_HOME", ".config"),
+            state: folder("XDG_STATE_HOME", ".local/state"),
+        }
+    }
+
+    /// The folder of signing keys.
+    ///
+    /// # Errors
+    ///
+    /// [`PathError::NoHome`], here and below.
+    pub fn keys(&self) -> Result<PathBuf, PathError> {
+        Ok(known(&self.data, "XDG_DATA_HOME")?.join("keys"))
+    }
+
+    /// The file of root pins.
+    pub fn pins(&self) -> Result<PathBuf, PathError> {
+        Ok(known(&self.config, "XDG_CONFIG_HOME")?.join("trust"))
+    }
+
+    /// The file of this machine's view of a ledger.
+    pub fn view(&self, ledger: &LedgerId) -> Result<PathBuf, PathError> {
+        let views = known(&self.state, "XDG_STATE_HOME")?.join("views");
+        Ok(views.join(format!("{ledger}.db")))
+    }
+}
+
+fn known<'a>(folder: &'a Option<PathBuf>, variable: &'static str) -> Result<&'a Path, PathError> {
+    folder.as_deref().ok_or(PathError::NoHome { variable })
+}
+
+/// Makes a folder and those above it, each its owner's alone (mode 0700).
+///
+/// # Errors
+///
+/// When the system refuses; the error names the folder.
+pub fn make_folder(folder: &Path) -> Result<(), PathError> {
+    Ok(files::make_folder(folder)?)
+}
+
+/// How a ledger came to be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoundBy {
+    /// It was named as an option.
+    Option,
+    /// The environment named it.
+    Variable,
+    /// It is in the current folder, or above.
+    Search,
+    /// It is in the main worktree of the git repository.
+    MainWorktree,
+}
+
+/// A ledger's file, and how it was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundLedger {
+    /// An absolute path, so that nothing takes it for a URI, an option or a memory database.
+    pub path: PathBuf,
+    /// How.
+    pub by: FoundBy,
+}
+
+/// Finds the ledger: `option`, else `variable` unless empty, else `.handoff/ledger.db` in `cwd` or
+/// the nearest folder above. In a linked git worktree the main worktree's folder comes right after
+/// the worktree's own top, so that a repository's worktrees share a ledger.
+///
+/// A path that was named is not looked at. What the search finds must belong to `user`, the
+/// effective user id, root included: folder, file, and links to them.
+///
+/// # Errors
+///
+/// Nothing found; found but someone else's; an empty option; `cwd` out of reach.
+pub fn find_ledger(
+    option: Option<&OsStr>,
+    variable: Option<&OsStr>,
+    cwd: &Path,
+    user: u32,
+) -> Result<FoundLedger, PathError> {
+    let named = |path: &OsStr, by| FoundLedger {
+        path: cwd.join(path),
+        by,
+    };
+    if let Some(path) = option {
+        return if path.is_empty() {
+            Err(PathError::Empty)
+        } else {
+            Ok(named(path, FoundBy::Option))
+        };
+    }
+    if let Some(path) = variable.filter(|path| !path.is_empty()) {
+        return Ok(named(path, FoundBy::Variable));
+    }
+    let start = canonical(cwd)?;
+    for folder in start.ancestors() {
+        if let Some(path) = ledger_in(folder, user)? {
+            let by = FoundBy::Search;
+            return Ok(FoundLedger { path, by });
+        }
+        if let Some(main) = main_worktree(folder)
+            && let Some(path) = ledger_in(&main, user)?
+        {
+            let by = FoundBy::MainWorktree;
+            return Ok(FoundLedger { path, by });
+        }
+    }
+    Err(PathError::NoLedger { from: start })
+}
+
+/// Where a new ledger of the folder `cwd` belongs: in it, or, if it is the top of a linked git
+/// worktree, in the main worktree, where the other worktrees find it.
+///
+/// # Errors
+///
+/// When `cwd` is out of reach.
+pub fn place_for_ledger(cwd: &Path) -> Result<PathBuf, PathError> {
+    let cwd = canonical(cwd)?;
+    let folder = main_worktree(&cwd).unwrap_or(cwd);
+    Ok(folder.join(LEDGER_FOLDER).join(LEDGER_FILE))
+}
+
+/// The effective user id of this process.
+pub fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The ledger in a folder, if there is one; an error if it belongs to someone else.
+fn ledger_in(folder: &Path, user: u32) -> Result<Option<PathBuf>, PathError> {
+    let holder = folder.join(LEDGER_FOLDER);
+    let ledger = holder.join(LEDGER_FILE);
+    for path in [&holder, &ledger] {
+        let owners = match owners(path) {
+            Ok(owners) => owners,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(FileError::io("look at", path)(error).into()),
+        };
+        if let Some(found) = owners.into_iter().find(|owner| *owner != user) {
+            return Err(PathError::NotYours {
+                path: path.clone(),
+                ledger: ledger.clone(),
+                expected: user,
+                found,
+            });
+        }
+    }
+    Ok(Some(ledger))
+}
+
+/// Who owns the entry itself, and what it leads to if it is a link.
+fn owners(path: &Path) -> io::Result<[u32; 2]> {
+    Ok([path.symlink_metadata()?.uid(), path.metadata()?.uid()])
+}
+
+/// The root of a session in `cwd`: the nearest folder at or above it that is the top of a git
+/// worktree or holds the ledger's `.handoff`; else `cwd` itself. A canonical path.
+///
+/// # Errors
+///
+/// When `cwd` is out of reach.
+pub fn root_of_session(cwd: &Path, ledger: &Path) -> Result<PathBuf, PathError> {
+    let cwd = canonical(cwd)?;
+    let holder = ledger
+        .canonicalize()
+        .ok()
+        .and_then(|ledger| Some(ledger.parent()?.to_owned()))
+        .filter(|folder| folder.file_name() == Some(OsStr::new(LEDGER_FOLDER)));
+    let ledgers_folder = holder.as_deref().and_then(Path::parent);
+    let root = cwd
+        .ancestors()
+        .find(|folder| Some(*folder) == ledgers_folder || is_worktree_top(folder))
+        .unwrap_or(&cwd);
+    Ok(root.to_owned())
+}
+
+/// A working directory as it is recorded: relative to `root` with `/` between its parts, `.` for
+/// the root itself, absolute if outside. Both are absolute; `.` and `..` in `cwd` are resolved by
+/// the text alone.
+///
+/// # Errors
+///
+/// When the path is not UTF-8.
+pub fn relative_cwd(root: &Path, cwd: &Path) -> Result<String, PathError> {
+    let mut plain = PathBuf::new();
+    for part in cwd.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => _ = plain.pop(),
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => plain.push(part),
+        }
+    }
+    let shown = match plain.strip_prefix(root) {
+        Ok(inside) if inside.as_os_str().is_empty() => Path::new("."),
+        Ok(inside) => inside,
+        Err(_) => &plain,
+    };
+    match shown.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(PathError::NotUtf8 { path: plain }),
+    }
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, PathError> {
+    Ok(path
+        .canonicalize()
+        .map_err(FileError::io("enter the folder", path))?)
+}
+
+/// Whether a folder is the top of a git worktree (gitrepository-layout(5)): `.git` is a
+/// repository, or a file that points to one.
+fn is_worktree_top(folder: &Path) -> bool {
+    folder.join(".git/HEAD").is_file() || git_folder_of_link(folder).is_some()
+}
+
+/// The main worktree of the repository that `folder` is a linked worktree of, if it is the top of
+/// one. A bare repository has none; a submodule's `.git` file leads to a repository of its own.
+fn main_worktree(folder: &Path) -> Option<PathBuf> {
+    let git_folder = git_folder_of_link(folder)?;
+    let common = git_folder.join(pointer(&git_folder.join("commondir"))?);
+    let common = common.canonicalize().ok()?;
+    let named_git = common.file_name() == Some(OsStr::new(".git"));
+    common.parent().filter(|_| named_git).map(Path::to_owned)
+}
+
+/// What a `.git` file's line `gitdir: PATH` says.
+fn git_folder_of_link(folder: &Path) -> Option<PathBuf> {
+    let target = pointer(&folder.join(".git"))?;
+    Some(folder.join(target.strip_prefix("gitdir: ")?))
+}
+
+/// The one line of a file that points somewhere.
+fn pointer(path: &Path) -> Option<String> {
+    let file = files::read(path, POINTER_BYTES_MAX, files::Links::Follow).ok()?;
+    let text = String::from_utf8(file.bytes).ok()?;
+    Some(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folders(variables: &[(&str, &str)]) -> Folders {
+        Folders::of_variables(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    #[test]
+    fn folders_are_those_of_the_specification() {
+        let at_home = folders(&[("HOME", "/h")]);
+        assert_eq!(
+            at_home.keys().unwrap(),
+            Path::new("/h/.local/share/handoff/keys")
+        );
+        assert_eq!(
+            at_home.pins().unwrap(),
+            Path::new("/h/.config/handoff/trust")
+        );
+        let view = format!("/h/.local/state/handoff/views/{}.db", LedgerId::ZERO);
+        assert_eq!(at_home.view(&LedgerId::ZERO).unwrap(), Path::new(&view));
+        let named = folders(&[("HOME", "/h"), ("XDG_DATA_HOME", "/d")]);
+        assert_eq!(named.keys().unwrap(), Path::new("/d/handoff/keys"));
+    }
+
+    #[test]
+    fn a_path_that_is_not_absolute_names_no_folder() {
+        for value in ["", "d", "./d", "~"] {
+            let relative = folders(&[("HOME", "/h"), ("XDG_DATA_HOME", value)]);
+            assert_eq!(relative, folders(&[("HOME", "/h")]), "{value}");
+            let homeless = folders(&[("HOME", value)]);
+            let refused = homeless.keys().unwrap_err();
+            assert!(matches!(refused, PathError::NoHome { .. }), "{refused}");
+            assert!(refused.next().contains("XDG_DATA_HOME"));
+        }
+        let without_home = folders(&[("XDG_CONFIG_HOME", "/c")]);
+        assert!(without_home.pins().is_ok() && without_home.keys().is_err());
+    }
+
+    #[test]
+    fn a_working_directory_is_recorded_relative_to_the_root() {
+        for (cwd, expected) in [
+            ("/r", "."),
+            ("/r/", "."),
+            ("/r/a/b", "a/b"),
+            ("/r/./a//b/", "a/b"),
+            ("/r/a/../b", "b"),
+            ("/r/..", "/"),
+            ("/r/../x", "/x"),
+            ("/rest", "/rest"),
+            ("/", "/"),
+        ] {
+            let recorded = relative_cwd(Path::new("/r"), Path::new(cwd)).unwrap();
+            assert_eq!(recorded, expected, "{cwd}");
+        }
+    }
+}
