@@ -67,14 +67,23 @@ pub struct EvidenceError {
     pub salvage: Option<Box<Evidence>>,
 }
 
-impl EvidenceError {
-    fn new(fault: StoreError) -> Self {
+/// What is known of a file when a fault is met.
+#[derive(Default)]
+struct Known {
+    is_ledger_by_header: bool,
+    sha256: Option<Digest>,
+    bytes: Option<u64>,
+    sidecars: Vec<PathBuf>,
+}
+
+impl Known {
+    fn and(self, fault: StoreError) -> EvidenceError {
         EvidenceError {
             fault,
-            is_ledger_by_header: false,
-            sha256: None,
-            bytes: None,
-            sidecars: Vec::new(),
+            is_ledger_by_header: self.is_ledger_by_header,
+            sha256: self.sha256,
+            bytes: self.bytes,
+            sidecars: self.sidecars,
             damage: Vec::new(),
             salvage: None,
         }
@@ -89,38 +98,35 @@ impl Evidence {
     /// [`EvidenceError::fault`]: [`StoreError::NotALedger`], [`StoreError::Newer`],
     /// [`StoreError::Schema`], [`StoreError::Storage`] and [`StoreError::TooLarge`] as they say, or
     /// what the system refused.
-    pub fn open(path: &Path) -> Result<Evidence, EvidenceError> {
-        let path = file::resolve(path).map_err(EvidenceError::new)?;
-        let (mut file, metadata) = open_unheld(&path).map_err(EvidenceError::new)?;
-        let mut known = EvidenceError::new(closed_early());
+    pub fn open(path: &Path) -> Result<Evidence, Box<EvidenceError>> {
+        let mut known = Known::default();
+        let (header, evidence) = match Self::examine(path, &mut known) {
+            Ok(examined) => examined,
+            Err(fault) => return Err(Box::new(known.and(fault))),
+        };
+        let damage = evidence.damage(header.file_bytes());
+        match damage.first().cloned() {
+            None => Ok(evidence),
+            Some(detail) => Err(Box::new(EvidenceError {
+                damage,
+                salvage: Some(Box::new(evidence)),
+                ..known.and(StoreError::Storage { detail })
+            })),
+        }
+    }
+
+    /// Everything up to the schema; `known` is filled in on the way.
+    fn examine(path: &Path, known: &mut Known) -> Result<(Header, Evidence), StoreError> {
+        let path = file::resolve(path)?;
+        let (mut file, metadata) = open_unheld(&path)?;
         known.bytes = Some(metadata.len());
         known.sidecars = side_files(&path);
-        let header = match Header::read(&path, &mut file) {
-            Ok(header) => header,
-            Err(fault) => return Err(EvidenceError { fault, ..known }),
-        };
+        let header = Header::read(&path, &mut file)?;
         known.is_ledger_by_header = true;
-        let copy = match Copy::of(&mut file, metadata.len()) {
-            Ok(copy) => copy,
-            Err(fault) => return Err(EvidenceError { fault, ..known }),
-        };
+        let copy = Copy::of(&mut file, metadata.len())?;
         known.sha256 = Some(copy.sha256);
-        let opened = header.check().and_then(|()| copy.open(&known.sidecars));
-        let evidence = match opened {
-            Ok(evidence) => evidence,
-            Err(fault) => return Err(EvidenceError { fault, ..known }),
-        };
-        known.damage = evidence.damage(header.file_bytes());
-        match known.damage.first() {
-            None => Ok(evidence),
-            Some(first) => Err(EvidenceError {
-                fault: StoreError::Storage {
-                    detail: first.clone(),
-                },
-                salvage: Some(Box::new(evidence)),
-                ..known
-            }),
-        }
+        header.check()?;
+        Ok((header, copy.open(&known.sidecars)?))
     }
 
     /// SHA-256 of the whole file.
@@ -230,7 +236,7 @@ impl Copy {
         file.rewind().map_err(io)?;
         let modified = file.metadata().and_then(|it| it.modified()).map_err(io)?;
         // One byte more than there should be, to notice a file that grows.
-        let mut source = file.by_ref().take(bytes.saturating_add(1));
+        let mut source = (&*file).take(bytes.saturating_add(1));
         let mut hash = Running::new();
         let mut copied: u64 = 0;
         let mut piece = vec![0; PIECE_BYTES];

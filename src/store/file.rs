@@ -31,10 +31,16 @@ pub(super) fn side_files(path: &Path) -> Vec<PathBuf> {
 /// The absolute path of an existing file, links resolved. It starts with `/`, so that SQLite cannot
 /// take it for a URI or for `:memory:`, and it is the name that SQLite derives side files from.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
-    path.canonicalize().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => StoreError::Absent { path: path.into() },
-        _ => StoreError::io("find the file", &error),
-    })
+    let resolved = path.canonicalize();
+    resolved.map_err(|error| absent_or("find the file", path, &error))
+}
+
+fn absent_or(doing: &'static str, path: &Path, error: &std::io::Error) -> StoreError {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        StoreError::Absent { path: path.into() }
+    } else {
+        StoreError::io(doing, error)
+    }
 }
 
 /// Opens a regular file for reading. Anything else is refused before it is opened, and cannot
@@ -54,10 +60,8 @@ pub(super) fn open_regular(path: &Path) -> Result<(File, Metadata), StoreError> 
 
 /// The metadata of what `path` leads to, without opening it.
 pub(super) fn metadata(path: &Path) -> Result<Metadata, StoreError> {
-    path.metadata().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => StoreError::Absent { path: path.into() },
-        _ => StoreError::io("examine the file", &error),
-    })
+    let metadata = path.metadata();
+    metadata.map_err(|error| absent_or("examine the file", path, &error))
 }
 
 /// Refuses what is no regular file.

@@ -9,12 +9,14 @@ pub mod index;
 pub mod memory;
 pub mod sqlite;
 
+mod connection;
 mod file;
 mod rows;
 mod schema;
 
 use crate::hash::{self, SALT_BYTES};
 use crate::types::{Digest, Leaf, Seq};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// Largest record, in bytes (section 3).
@@ -268,11 +270,13 @@ impl StoreError {
     /// The error for a failed operation of the standard library; `doing` follows "cannot".
     fn io(doing: &'static str, error: &std::io::Error) -> StoreError {
         let detail = error.to_string();
-        match error.kind() {
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                StoreError::Full { detail }
-            }
-            _ => StoreError::Io { doing, detail },
+        if matches!(
+            error.kind(),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+        ) {
+            StoreError::Full { detail }
+        } else {
+            StoreError::Io { doing, detail }
         }
     }
 }

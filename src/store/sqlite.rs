@@ -1,13 +1,13 @@
 //! The ledger file: SQLite, journal mode DELETE, synchronous EXTRA (section 8).
 
-use super::file::{self, Held, side_file, side_files};
+use super::connection::{Open, check_journal, refuse_side_files};
+use super::file::{self, side_files};
 use super::rows::{Rows, fault, row_id};
-use super::schema::{self, Header};
+use super::schema;
 use super::{Capture, Read, Record, Store, StoreError, Transaction, check_bounds};
 use crate::types::{Digest, Leaf, Seq};
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::TransactionBehavior;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,13 +21,6 @@ pub struct SqliteLedger {
     wait: Duration,
     /// `None` only after a commit failed and the file could not be opened again.
     open: Option<Open>,
-}
-
-/// Fields are dropped in order: the connection closes before the note of it goes.
-#[derive(Debug)]
-struct Open {
-    connection: Connection,
-    _held: Held,
 }
 
 impl SqliteLedger {
@@ -51,7 +44,7 @@ impl SqliteLedger {
             .map_err(|error| StoreError::io("create the ledger", &error))?
             // Closes the file, which must happen before SQLite opens it.
             .into_temp_path();
-        let mut ledger = SqliteLedger::blank(&scratch, wait)?;
+        let mut ledger = SqliteLedger::at(&scratch, wait, Open::blank)?;
         let value = begin(&mut ledger)?;
         if ledger.head()?.is_none() {
             let what = "a new ledger";
@@ -60,10 +53,7 @@ impl SqliteLedger {
         drop(ledger);
         scratch
             .persist_noclobber(&path)
-            .map_err(|refused| match refused.error.kind() {
-                std::io::ErrorKind::AlreadyExists => StoreError::AlreadyExists { path: path.clone() },
-                _ => StoreError::io("move the new ledger into place", &refused.error),
-            })?;
+            .map_err(|refused| not_placed(&path, &refused.error))?;
         File::open(&folder)
             .and_then(|folder| folder.sync_all())
             .map_err(|error| StoreError::io("write the ledger's folder", &error))?;
@@ -79,34 +69,17 @@ impl SqliteLedger {
     /// [`StoreError::Sidecar`] for a `-wal` or `-shm` beside it; [`StoreError::Newer`],
     /// [`StoreError::Schema`] and [`StoreError::Storage`] as they say; what the system refused.
     pub fn open(path: &Path, wait: Duration) -> Result<SqliteLedger, StoreError> {
-        let path = file::resolve(path)?;
-        let open = Open::existing(&path, wait)?;
-        Ok(SqliteLedger {
-            path,
-            wait,
-            open: Some(open),
-        })
+        SqliteLedger::at(path, wait, Open::existing)
     }
 
-    /// A ledger with the schema and no event, in an empty file.
-    fn blank(path: &Path, wait: Duration) -> Result<SqliteLedger, StoreError> {
+    fn at(
+        path: &Path,
+        wait: Duration,
+        open: fn(&Path, Duration) -> Result<Open, StoreError>,
+    ) -> Result<SqliteLedger, StoreError> {
         let path = file::resolve(path)?;
-        let held = Held::after(&file::metadata(&path)?, || Ok(()))?;
-        let connection = connect(&path, wait)?;
-        let build = || -> Result<(), rusqlite::Error> {
-            connection.execute_batch("PRAGMA page_size = 16384; BEGIN IMMEDIATE;")?;
-            schema::migrate(&connection, 0)?;
-            connection.execute_batch("COMMIT")
-        };
-        build().map_err(|error| fault(error, wait))?;
-        Ok(SqliteLedger {
-            path,
-            wait,
-            open: Some(Open {
-                connection,
-                _held: held,
-            }),
-        })
+        let open = Some(open(&path, wait)?);
+        Ok(SqliteLedger { path, wait, open })
     }
 
     /// The file, as an absolute path without links.
@@ -145,7 +118,9 @@ impl SqliteLedger {
         match same {
             0 => Err(error),
             all if all == written.len() => Ok(()),
-            some => Err(indeterminate(format!("then {some} of its records were there"))),
+            some => Err(indeterminate(format!(
+                "then {some} of its records were there"
+            ))),
         }
     }
 }
@@ -180,83 +155,13 @@ fn free_place(path: &Path) -> Result<(PathBuf, PathBuf), StoreError> {
     }
 }
 
-impl Open {
-    fn existing(path: &Path, wait: Duration) -> Result<Open, StoreError> {
-        let metadata = file::metadata(path)?;
-        file::check_regular(path, &metadata)?;
-        if metadata.nlink() != 1 {
-            return Err(StoreError::NotALedger {
-                path: path.into(),
-                reason: format!("it goes by {} names (hard links)", metadata.nlink()),
-            });
-        }
-        refuse_side_files(path)?;
-        let held = Held::after(&metadata, || check_header(path))?;
-        let mut connection = connect(path, wait)?;
-        let version = schema::check(&connection, wait)?;
-        if version < schema::KNOWN_VERSION {
-            upgrade(&mut connection, wait)?;
-        }
-        Ok(Open {
-            connection,
-            _held: held,
-        })
+/// Why the new ledger could not be moved to `path`.
+fn not_placed(path: &Path, error: &std::io::Error) -> StoreError {
+    if error.kind() == std::io::ErrorKind::AlreadyExists {
+        StoreError::AlreadyExists { path: path.into() }
+    } else {
+        StoreError::io("move the new ledger into place", error)
     }
-}
-
-/// A ledger has no WAL and no shared memory: SQLite would read a WAL put beside it in place of the
-/// ledger's own pages, whatever its header says. A journal may be there: another writer's, or one
-/// to recover from.
-fn refuse_side_files(path: &Path) -> Result<(), StoreError> {
-    for ending in ["-wal", "-shm"] {
-        let path = side_file(path, ending);
-        if path.symlink_metadata().is_ok() {
-            return Err(StoreError::Sidecar { path });
-        }
-    }
-    Ok(())
-}
-
-/// Reads the header before SQLite does.
-fn check_header(path: &Path) -> Result<(), StoreError> {
-    let (mut file, _) = file::open_regular(path)?;
-    Header::read(path, &mut file)?.check()
-}
-
-fn connect(path: &Path, wait: Duration) -> Result<Connection, StoreError> {
-    let connection = schema::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, wait)?;
-    // secure_delete: an erased capture does not live on in a free page. fullfsync: on macOS,
-    // fsync alone does not reach the disk.
-    let settings = "PRAGMA synchronous = EXTRA; PRAGMA recursive_triggers = ON;
-        PRAGMA secure_delete = ON; PRAGMA fullfsync = ON;";
-    let set = || {
-        connection.execute_batch(settings)?;
-        connection.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0))
-    };
-    let journal = set().map_err(|error| fault(error, wait))?;
-    check_journal(&journal)?;
-    Ok(connection)
-}
-
-fn check_journal(mode: &str) -> Result<(), StoreError> {
-    if mode != "delete" {
-        return Err(StoreError::Storage {
-            detail: format!("its journal mode is {mode}, not delete"),
-        });
-    }
-    Ok(())
-}
-
-/// Applies the migrations that an older file lacks, if no other process was faster.
-fn upgrade(connection: &mut Connection, wait: Duration) -> Result<(), StoreError> {
-    let fault = |error| fault(error, wait);
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(fault)?;
-    let version = schema::check(&transaction, wait)?;
-    schema::migrate(&transaction, version).map_err(fault)?;
-    schema::check(&transaction, wait)?;
-    transaction.commit().map_err(fault)
 }
 
 impl Read for SqliteLedger {
@@ -476,7 +381,13 @@ mod tests {
         let leaf = record("a").leaf();
         std::fs::remove_file(ledger.path()).unwrap();
         let result = ledger.settle(&[(Seq(1), leaf), (Seq(2), leaf)], failed());
-        let Err(StoreError::Indeterminate { first, last, leaf: named, .. }) = result else {
+        let Err(StoreError::Indeterminate {
+            first,
+            last,
+            leaf: named,
+            ..
+        }) = result
+        else {
             panic!("{result:?}");
         };
         assert_eq!((first, last, named), (Seq(1), Seq(2), leaf));
