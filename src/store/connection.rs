@@ -9,7 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// An open connection to a ledger file. Fields are dropped in order: the connection closes before the note of it goes.
+/// An open connection to a ledger file. Fields are dropped in order: the connection closes before
+/// the note of it goes.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) connection: Connection,

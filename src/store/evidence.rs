@@ -25,10 +25,9 @@ pub const EVIDENCE_BYTES_MAX: u64 = 16 << 30;
 pub const DAMAGE_MAX: usize = 1_000;
 
 /// What any statement may take, however small the file.
-const STATEMENT_TIME: Duration = Duration::from_secs(5);
-/// For how many bytes of the file a statement may take another second: a twentieth of the speed
-/// at which SQLite checks pages on a slow machine.
-const BYTES_PER_SECOND: u64 = 4 << 20;
+const STATEMENT_TIME: Duration = Duration::from_secs(4);
+/// For how many bytes of the file a statement may take another second.
+const BYTES_PER_SECOND: u64 = 16 << 20;
 /// How many instructions SQLite runs between two looks at the clock.
 const INSTRUCTIONS_PER_LOOK: i32 = 1_000;
 /// Size of the pieces in which the file is copied, in bytes.

@@ -24,8 +24,9 @@ pub(super) fn fault(error: rusqlite::Error, waited: Duration) -> StoreError {
             detail: "reading it takes longer than its size can explain".to_owned(),
         },
         ffi::SQLITE_CONSTRAINT => StoreError::Guarded { detail },
-        // Our statements are fixed: one that does not compile meets another schema.
-        ffi::SQLITE_ERROR => StoreError::Schema {
+        // Our statements are fixed: one that does not compile meets another schema, and one that
+        // is aborted meets more of it than is read.
+        ffi::SQLITE_ERROR | ffi::SQLITE_ABORT => StoreError::Schema {
             expected: "the released tables".to_owned(),
             found: detail,
         },
@@ -60,7 +61,7 @@ impl Rows<'_> {
         self.first(sql, [row], |row| Ok(Record(blob(row, 0, "record")?)))
     }
 
-    /// See [`super::Read::scan`]. From the start on, rows below 0 are met too, as the fault they are.
+    /// See [`super::Read::scan`]. From 0 on, rows below it are met too, as the fault they are.
     pub(super) fn scan(&self, from: Seq, limit: usize) -> Result<Vec<(Seq, Record)>, StoreError> {
         let lowest = match from {
             Seq::ZERO => i64::MIN,

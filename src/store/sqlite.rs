@@ -30,7 +30,7 @@ impl SqliteLedger {
     ///
     /// # Errors
     /// [`StoreError::AlreadyExists`] if there is anything at `path`; [`StoreError::Sidecar`] if a
-    /// side file of an earlier ledger is left there; what `begin` returned; what the system refused.
+    /// side file of an earlier ledger is left there; what `begin` returned, or the system.
     pub fn create<T, E, F>(path: &Path, wait: Duration, begin: F) -> Result<(SqliteLedger, T), E>
     where
         E: From<StoreError>,
@@ -88,6 +88,7 @@ impl SqliteLedger {
     }
 
     fn rows(&self) -> Result<Rows<'_>, StoreError> {
+        refuse_side_files(&self.path)?;
         let open = self.open.as_ref().ok_or_else(closed)?;
         Ok(Rows {
             connection: &open.connection,
