@@ -1,0 +1,325 @@
+//! A file that somebody handed over: hostile until proven, and left as it is (section 8).
+//!
+//! It is hashed while it is copied into a private folder, and only the copy is opened, so every
+//! answer is about the very bytes of [`Evidence::sha256`]. In this order: regular file, raw header,
+//! size, schema text for text, pages, rows.
+
+use super::file::{self, Held, side_files};
+use super::rows::{Rows, fault};
+use super::schema::{self, Header};
+use super::{Capture, Read, Record, StoreError};
+use crate::hash::Running;
+use crate::types::{Digest, Seq};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use std::fs::File;
+use std::io::{Read as _, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Largest file that is examined, in bytes: 16 GiB.
+pub const EVIDENCE_BYTES_MAX: u64 = 16 << 30;
+/// Most faults of its pages that are listed.
+pub const DAMAGE_MAX: usize = 1_000;
+
+/// What any statement may take, however small the file.
+const STATEMENT_TIME: Duration = Duration::from_secs(4);
+/// For how many bytes of the file a statement may take another second.
+const BYTES_PER_SECOND: u64 = 16 << 20;
+/// How many instructions SQLite runs between two looks at the clock.
+const INSTRUCTIONS_PER_LOOK: i32 = 1_000;
+/// Size of the pieces in which the file is copied, in bytes.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// A private copy of a ledger file, for reading.
+#[derive(Debug)]
+pub struct Evidence {
+    connection: Connection,
+    clock: Clock,
+    sha256: Digest,
+    bytes: u64,
+    sidecars: Vec<PathBuf>,
+    /// Dropped after the connection, and the copy with it.
+    _folder: TempDir,
+}
+
+/// Why a file is not taken as evidence, and what is known of it all the same.
+#[derive(Debug, thiserror::Error)]
+#[error("{fault}")]
+pub struct EvidenceError {
+    /// What is wrong with it.
+    pub fault: StoreError,
+    /// Whether its header is that of one of our ledgers: then a [`StoreError::Schema`] or
+    /// [`StoreError::Storage`] fault means that somebody altered it.
+    pub is_ledger_by_header: bool,
+    /// SHA-256 of the file, if it was read to its end.
+    pub sha256: Option<Digest>,
+    /// Its length in bytes, if it is a regular file.
+    pub bytes: Option<u64>,
+    /// Side files beside it: it may be incomplete.
+    pub sidecars: Vec<PathBuf>,
+    /// What is wrong with its pages, at most [`DAMAGE_MAX`] lines; empty for any other fault.
+    pub damage: Vec<String>,
+    /// The file, if only its pages are damaged: its rows can be read up to the first that cannot.
+    pub salvage: Option<Box<Evidence>>,
+}
+
+/// What is known of a file when a fault is met.
+#[derive(Default)]
+struct Known {
+    is_ledger_by_header: bool,
+    sha256: Option<Digest>,
+    bytes: Option<u64>,
+    sidecars: Vec<PathBuf>,
+}
+
+impl Known {
+    fn and(self, fault: StoreError) -> EvidenceError {
+        EvidenceError {
+            fault,
+            is_ledger_by_header: self.is_ledger_by_header,
+            sha256: self.sha256,
+            bytes: self.bytes,
+            sidecars: self.sidecars,
+            damage: Vec::new(),
+            salvage: None,
+        }
+    }
+}
+
+impl Evidence {
+    /// Copies the file and examines it. Links in `path` are followed; what they lead to must be a
+    /// regular file, and nothing else is opened. Side files are reported, never read.
+    ///
+    /// # Errors
+    /// [`EvidenceError::fault`]: [`StoreError::NotALedger`], [`StoreError::Newer`],
+    /// [`StoreError::Schema`], [`StoreError::Storage`] and [`StoreError::TooLarge`] as they say, or
+    /// what the system refused.
+    pub fn open(path: &Path) -> Result<Evidence, Box<EvidenceError>> {
+        let mut known = Known::default();
+        let (header, evidence) = match Self::examine(path, &mut known) {
+            Ok(examined) => examined,
+            Err(fault) => return Err(Box::new(known.and(fault))),
+        };
+        let damage = evidence.damage(header.file_bytes());
+        match damage.first().cloned() {
+            None => Ok(evidence),
+            Some(detail) => Err(Box::new(EvidenceError {
+                damage,
+                salvage: Some(Box::new(evidence)),
+                ..known.and(StoreError::Storage { detail })
+            })),
+        }
+    }
+
+    /// Everything up to the schema; `known` is filled in on the way.
+    fn examine(path: &Path, known: &mut Known) -> Result<(Header, Evidence), StoreError> {
+        let path = file::resolve(path)?;
+        let (mut file, metadata) = open_unheld(&path)?;
+        known.bytes = Some(metadata.len());
+        known.sidecars = side_files(&path);
+        let header = Header::read(&path, &mut file)?;
+        known.is_ledger_by_header = true;
+        let copy = Copy::of(&mut file, metadata.len())?;
+        known.sha256 = Some(copy.sha256);
+        header.check()?;
+        Ok((header, copy.open(&known.sidecars)?))
+    }
+
+    /// SHA-256 of the whole file.
+    pub fn sha256(&self) -> Digest {
+        self.sha256
+    }
+
+    /// Length of the file, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Side files that lie beside the original. What they hold may belong to the ledger, so with
+    /// one there the file is incomplete.
+    pub fn sidecars(&self) -> &[PathBuf] {
+        &self.sidecars
+    }
+
+    /// What is wrong with the file's length and pages. The schema was compared before: these checks
+    /// would run the code of a hostile one.
+    fn damage(&self, wanted: u64) -> Vec<String> {
+        let mut damage = Vec::new();
+        if wanted != self.bytes {
+            damage.push(format!(
+                "the file is {} bytes long, its header says {wanted}",
+                self.bytes
+            ));
+        }
+        self.clock.start();
+        let check = || -> Result<Vec<String>, rusqlite::Error> {
+            let sql = format!("PRAGMA quick_check({DAMAGE_MAX})");
+            let mut statement = self.connection.prepare(&sql)?;
+            let lines = statement.query_map([], |row| row.get(0))?;
+            lines.collect()
+        };
+        match check() {
+            Ok(lines) => damage.extend(lines.into_iter().filter(|line| line != "ok")),
+            Err(error) => damage.push(fault(error, Duration::ZERO).to_string()),
+        }
+        damage.truncate(DAMAGE_MAX);
+        damage
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        self.clock.start();
+        Rows {
+            connection: &self.connection,
+            wait: Duration::ZERO,
+        }
+    }
+}
+
+impl Read for Evidence {
+    fn head(&self) -> Result<Option<(Seq, Record)>, StoreError> {
+        self.rows().head()
+    }
+
+    fn get(&self, seq: Seq) -> Result<Option<Record>, StoreError> {
+        self.rows().get(seq)
+    }
+
+    fn scan(&self, from: Seq, limit: usize) -> Result<Vec<(Seq, Record)>, StoreError> {
+        self.rows().scan(from, limit)
+    }
+
+    fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, StoreError> {
+        self.rows().capture(commitment)
+    }
+}
+
+/// Opens the file unless this process has it open through SQLite, whose locks that would drop.
+fn open_unheld(path: &Path) -> Result<(File, std::fs::Metadata), StoreError> {
+    if Held::has(&file::metadata(path)?) {
+        return Err(StoreError::Io {
+            doing: "examine the file",
+            detail: "this process has it open as its ledger".to_owned(),
+        });
+    }
+    file::open_regular(path)
+}
+
+/// The copy, not opened yet.
+struct Copy {
+    folder: TempDir,
+    sha256: Digest,
+    bytes: u64,
+}
+
+impl Copy {
+    const NAME: &str = "ledger.db";
+
+    /// Copies `file`, which is `bytes` long, and hashes what is copied.
+    fn of(file: &mut File, bytes: u64) -> Result<Copy, StoreError> {
+        if bytes > EVIDENCE_BYTES_MAX {
+            return Err(StoreError::TooLarge {
+                what: "a file",
+                bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
+                max: usize::try_from(EVIDENCE_BYTES_MAX).unwrap_or(usize::MAX),
+            });
+        }
+        let io = |error: std::io::Error| StoreError::io("copy the file", &error);
+        let folder = tempfile::Builder::new()
+            .prefix("handoff-evidence-")
+            .tempdir()
+            .map_err(io)?;
+        let mut copy = File::create_new(folder.path().join(Self::NAME)).map_err(io)?;
+        file.rewind().map_err(io)?;
+        let modified = file.metadata().and_then(|it| it.modified()).map_err(io)?;
+        // One byte more than there should be, to notice a file that grows.
+        let mut source = (&*file).take(bytes.saturating_add(1));
+        let mut hash = Running::new();
+        let mut copied: u64 = 0;
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            let length = source.read(&mut piece).map_err(io)?;
+            let Some(read) = piece.get(..length).filter(|read| !read.is_empty()) else {
+                break;
+            };
+            hash.add(read);
+            copy.write_all(read).map_err(io)?;
+            copied = copied.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+        }
+        let now = file.metadata().and_then(|it| it.modified()).map_err(io)?;
+        if copied != bytes || now != modified {
+            return Err(StoreError::Io {
+                doing: "copy the file",
+                detail: "it was changed meanwhile".to_owned(),
+            });
+        }
+        Ok(Copy {
+            folder,
+            sha256: hash.finish(),
+            bytes,
+        })
+    }
+
+    /// Opens the copy and compares its schema.
+    fn open(self, sidecars: &[PathBuf]) -> Result<Evidence, StoreError> {
+        let folder = file::resolve(self.folder.path())?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let mut connection = schema::connect(&folder.join(Self::NAME), flags, Duration::ZERO)?;
+        let clock = Clock::for_file_of(self.bytes);
+        let off = |connection: &Connection| -> Result<(), rusqlite::Error> {
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+            connection.execute_batch("PRAGMA query_only = ON")
+        };
+        clock
+            .watch(&mut connection)
+            .and_then(|()| off(&connection))
+            .map_err(|error| fault(error, Duration::ZERO))?;
+        clock.start();
+        schema::check(&connection, Duration::ZERO)?;
+        Ok(Evidence {
+            connection,
+            clock,
+            sha256: self.sha256,
+            bytes: self.bytes,
+            sidecars: sidecars.to_vec(),
+            _folder: self.folder,
+        })
+    }
+}
+
+/// When the statement that runs is to be interrupted.
+#[derive(Debug)]
+struct Clock {
+    allowed: Duration,
+    deadline: Arc<Mutex<Instant>>,
+}
+
+impl Clock {
+    /// A clock that allows each statement what one pass over a file of so many bytes may take.
+    fn for_file_of(bytes: u64) -> Clock {
+        let allowed = STATEMENT_TIME + Duration::from_secs(bytes / BYTES_PER_SECOND);
+        Clock {
+            allowed,
+            deadline: Arc::new(Mutex::new(Instant::now() + allowed)),
+        }
+    }
+
+    /// Gives the statement that is about to run its time.
+    fn start(&self) {
+        if let Ok(mut deadline) = self.deadline.lock() {
+            *deadline = Instant::now() + self.allowed;
+        }
+    }
+
+    fn watch(&self, connection: &mut Connection) -> Result<(), rusqlite::Error> {
+        let deadline = Arc::clone(&self.deadline);
+        let passed = move || {
+            deadline
+                .lock()
+                .map_or(true, |deadline| Instant::now() > *deadline)
+        };
+        connection.progress_handler(INSTRUCTIONS_PER_LOOK, Some(passed))
+    }
+}

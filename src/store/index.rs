@@ -1,0 +1,364 @@
+//! The file of this machine's own view of a ledger: which seqs concern a subject, and their leaves.
+//!
+//! It holds nothing that cannot be built anew from the ledger. Whatever is wrong with it is
+//! [`StoreError::IndexUnusable`], and the answer is [`IndexFile::discard`] and building it again.
+
+use super::StoreError;
+use super::file::{SIDE_FILE_ENDINGS, side_file};
+use super::rows::{self, blob, row_id};
+use super::schema::pragma;
+use crate::types::{Leaf, Seq};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Length of a subject's key, in bytes: see [`crate::hash::subject`].
+pub const KEY_BYTES: usize = 16;
+
+/// The four bytes `hndi` in the header's application id.
+const APPLICATION_ID: i32 = 0x686e_6469;
+/// Version of the tables below. A file of another one is emptied, whichever is newer.
+const FORMAT_VERSION: i64 = 1;
+/// How long a connection waits for another one's lock.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// NORMAL: what a power cut takes is built anew. 32 MiB of cache hold the tree of some 400,000
+/// entries while a long ledger is indexed in one go; memory is taken only as pages are touched.
+const SETTINGS: &str =
+    "PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -32768;";
+
+const TABLES: &str = "
+    CREATE TABLE event (
+        seq     INTEGER PRIMARY KEY,
+        leaf    BLOB NOT NULL,
+        refused TEXT
+    ) STRICT;
+    CREATE TABLE subject (
+        key BLOB NOT NULL,
+        seq INTEGER NOT NULL,
+        PRIMARY KEY (key, seq)
+    ) STRICT, WITHOUT ROWID;";
+
+/// A connection to an index file.
+#[derive(Debug)]
+pub struct IndexFile {
+    path: PathBuf,
+    connection: Connection,
+}
+
+/// What a verified event adds to the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexRow {
+    /// The event's position.
+    pub seq: Seq,
+    /// Its leaf.
+    pub leaf: Leaf,
+    /// Why it is refused; `None` if it is lawful.
+    pub refused: Option<String>,
+    /// Keys of the subjects that it concerns.
+    pub add: Vec<[u8; KEY_BYTES]>,
+    /// Earlier entries that it makes superfluous.
+    pub remove: Vec<([u8; KEY_BYTES], Seq)>,
+}
+
+impl IndexFile {
+    /// Opens the index, or creates it empty; one of another format version is emptied. Its folder
+    /// must exist.
+    ///
+    /// # Errors
+    /// [`StoreError::IndexUnusable`] if the file is no index or is damaged; [`StoreError::Busy`];
+    /// what the system refused. So for every method here.
+    pub fn open(path: &Path) -> Result<IndexFile, StoreError> {
+        // An absolute path starts with `/`: SQLite cannot take it for a URI.
+        let path =
+            std::path::absolute(path).map_err(|error| StoreError::io("find the index", &error))?;
+        let fault = |error| fault(&path, error);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let mut connection = Connection::open_with_flags(&path, flags).map_err(fault)?;
+        connection.busy_timeout(WAIT).map_err(fault)?;
+        connection.execute_batch(SETTINGS).map_err(fault)?;
+        if identify(&connection).map_err(fault)? != Identity::Current {
+            lay_out(&mut connection, &path)?;
+        }
+        Ok(IndexFile { path, connection })
+    }
+
+    /// Removes an unusable index and what SQLite left beside it. No other process may be using it;
+    /// one that is loses its index, not its ledger.
+    ///
+    /// # Errors
+    /// What the system refused.
+    pub fn discard(path: &Path) -> Result<(), StoreError> {
+        // The journal first: it would be rolled back into the next file of this name.
+        let beside = SIDE_FILE_ENDINGS.iter().rev();
+        let beside = beside.map(|ending| side_file(path, ending));
+        for path in beside.chain([path.to_path_buf()]) {
+            match std::fs::remove_file(&path) {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(StoreError::io("remove the index", &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs `work` on one state of the index, which others may not change meanwhile: several
+    /// look-ups fit together, and each costs less. It is to be short, as it keeps writers waiting.
+    ///
+    /// # Errors
+    /// What `work` returned.
+    pub fn snapshot<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        E: From<StoreError>,
+        F: FnOnce(&IndexFile) -> Result<T, E>,
+    {
+        let transaction = self.connection.unchecked_transaction();
+        let transaction = transaction.map_err(|error| self.fault(error))?;
+        let value = work(self)?;
+        transaction.finish().map_err(|error| self.fault(error))?;
+        Ok(value)
+    }
+
+    /// The newest event that the index knows.
+    ///
+    /// # Errors
+    /// See [`IndexFile::open`].
+    pub fn head(&self) -> Result<Option<(Seq, Leaf)>, StoreError> {
+        head(&self.connection, &self.path)
+    }
+
+    /// The leaf of an event, and why it is refused if it is.
+    ///
+    /// # Errors
+    /// See [`IndexFile::open`].
+    pub fn event(&self, seq: Seq) -> Result<Option<(Leaf, Option<String>)>, StoreError> {
+        let sql = "SELECT leaf, refused FROM event WHERE seq = ?1";
+        self.lookup(sql, [row_id(seq)?], |row| {
+            let refused = match row.get_ref(1).map_err(|error| self.fault(error))? {
+                ValueRef::Null => None,
+                ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+                ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => {
+                    return Err(unusable(&self.path, "a reason is no text"));
+                }
+            };
+            Ok((leaf(row, 0, &self.path)?, refused))
+        })
+    }
+
+    /// The seqs of a subject, ascending.
+    ///
+    /// # Errors
+    /// See [`IndexFile::open`].
+    pub fn all(&self, key: &[u8; KEY_BYTES]) -> Result<Vec<Seq>, StoreError> {
+        let sql = "SELECT seq FROM subject WHERE key = ?1 ORDER BY seq";
+        let fault = |error| self.fault(error);
+        let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
+        let mut rows = statement.query([key]).map_err(fault)?;
+        let mut seqs = Vec::new();
+        while let Some(row) = rows.next().map_err(fault)? {
+            seqs.push(seq(row, &self.path)?);
+        }
+        Ok(seqs)
+    }
+
+    /// The lowest seq of a subject.
+    ///
+    /// # Errors
+    /// See [`IndexFile::open`].
+    pub fn first(&self, key: &[u8; KEY_BYTES]) -> Result<Option<Seq>, StoreError> {
+        let sql = "SELECT seq FROM subject WHERE key = ?1 ORDER BY seq LIMIT 1";
+        self.lookup(sql, [key], |row| seq(row, &self.path))
+    }
+
+    /// The highest seq of a subject that is not above `at_most`.
+    ///
+    /// # Errors
+    /// See [`IndexFile::open`].
+    pub fn last(&self, key: &[u8; KEY_BYTES], at_most: Seq) -> Result<Option<Seq>, StoreError> {
+        let sql = "SELECT seq FROM subject WHERE key = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1";
+        self.lookup(sql, (key, row_id(at_most)?), |row| seq(row, &self.path))
+    }
+
+    /// Adds rows, all or none, if the head is still `expected` (`None`: nothing is known yet).
+    /// Otherwise another process was here first: the index is left alone, and the answer is false.
+    ///
+    /// # Errors
+    /// [`StoreError::NotNext`] if `rows` do not follow `expected` one by one; else see
+    /// [`IndexFile::open`].
+    pub fn advance(
+        &mut self,
+        expected: Option<(Seq, Leaf)>,
+        rows: &[IndexRow],
+    ) -> Result<bool, StoreError> {
+        let mut next = expected.map_or(Seq::ZERO, |(seq, _)| seq.next());
+        for row in rows {
+            if row.seq != next {
+                return Err(StoreError::NotNext {
+                    expected: next,
+                    found: row.seq,
+                });
+            }
+            next = next.next();
+        }
+        let path = &self.path;
+        let fault = |error| fault(path, error);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(fault)?;
+        if head(&transaction, path)? != expected {
+            return Ok(false);
+        }
+        insert(&transaction, path, rows)?;
+        transaction.commit().map_err(fault)?;
+        Ok(true)
+    }
+
+    /// Forgets everything.
+    ///
+    /// # Errors
+    /// See [`IndexFile::open`].
+    pub fn clear(&mut self) -> Result<(), StoreError> {
+        let sql = "BEGIN IMMEDIATE; DELETE FROM subject; DELETE FROM event; COMMIT";
+        let done = self.connection.execute_batch(sql);
+        done.map_err(|error| self.fault(error))
+    }
+
+    fn lookup<T, P, F>(&self, sql: &str, params: P, read: F) -> Result<Option<T>, StoreError>
+    where
+        P: rusqlite::Params,
+        F: FnOnce(&Row<'_>) -> Result<T, StoreError>,
+    {
+        let fault = |error| self.fault(error);
+        let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
+        let mut rows = statement.query(params).map_err(fault)?;
+        rows.next().map_err(fault)?.map(read).transpose()
+    }
+
+    fn fault(&self, error: rusqlite::Error) -> StoreError {
+        fault(&self.path, error)
+    }
+}
+
+/// Whose file it is.
+#[derive(Debug, PartialEq, Eq)]
+enum Identity {
+    /// An index of this format.
+    Current,
+    /// An index of another format, or a file without anything in it.
+    Outdated,
+    /// Some other database.
+    Foreign,
+}
+
+fn identify(connection: &Connection) -> Result<Identity, rusqlite::Error> {
+    let application_id = pragma(connection, "application_id")?;
+    if application_id == i64::from(APPLICATION_ID) {
+        return Ok(match pragma(connection, "user_version")? {
+            FORMAT_VERSION => Identity::Current,
+            _ => Identity::Outdated,
+        });
+    }
+    let objects = "SELECT count(*) FROM sqlite_schema";
+    Ok(match connection.query_row(objects, [], |row| row.get(0))? {
+        0_i64 => Identity::Outdated,
+        _ => Identity::Foreign,
+    })
+}
+
+/// Makes an empty or outdated file an empty index, if no other process was faster.
+fn lay_out(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let fault = |error| fault(path, error);
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(fault)?;
+    match identify(&transaction).map_err(fault)? {
+        Identity::Current => return Ok(()),
+        Identity::Foreign => return Err(unusable(path, "it is another kind of file")),
+        Identity::Outdated => {}
+    }
+    let build = || -> Result<(), rusqlite::Error> {
+        for table in tables(&transaction)? {
+            let quoted = table.replace('"', "\"\"");
+            transaction.execute_batch(&format!("DROP TABLE \"{quoted}\""))?;
+        }
+        transaction.execute_batch(TABLES)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", FORMAT_VERSION)
+    };
+    build().map_err(fault)?;
+    transaction.commit().map_err(fault)
+}
+
+fn tables(connection: &Connection) -> Result<Vec<String>, rusqlite::Error> {
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table'";
+    let mut statement = connection.prepare(sql)?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    names.collect()
+}
+
+fn insert(transaction: &Transaction<'_>, path: &Path, rows: &[IndexRow]) -> Result<(), StoreError> {
+    let fault = |error| fault(path, error);
+    let prepare = |sql| transaction.prepare_cached(sql).map_err(fault);
+    let mut event = prepare("INSERT INTO event (seq, leaf, refused) VALUES (?1, ?2, ?3)")?;
+    let mut add = prepare("INSERT OR IGNORE INTO subject (key, seq) VALUES (?1, ?2)")?;
+    let mut remove = prepare("DELETE FROM subject WHERE key = ?1 AND seq = ?2")?;
+    for row in rows {
+        let number = row_id(row.seq)?;
+        event
+            .execute((number, row.leaf.0, &row.refused))
+            .map_err(fault)?;
+        for (key, seq) in &row.remove {
+            remove.execute((key, row_id(*seq)?)).map_err(fault)?;
+        }
+        for key in &row.add {
+            add.execute((key, number)).map_err(fault)?;
+        }
+    }
+    Ok(())
+}
+
+fn head(connection: &Connection, path: &Path) -> Result<Option<(Seq, Leaf)>, StoreError> {
+    let sql = "SELECT seq, leaf FROM event ORDER BY seq DESC LIMIT 1";
+    let fault = |error| fault(path, error);
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let mut rows = statement.query([]).map_err(fault)?;
+    let Some(row) = rows.next().map_err(fault)? else {
+        return Ok(None);
+    };
+    Ok(Some((seq(row, path)?, leaf(row, 1, path)?)))
+}
+
+fn seq(row: &Row<'_>, path: &Path) -> Result<Seq, StoreError> {
+    rows::seq(row, 0).map_err(|error| unusable(path, &error.to_string()))
+}
+
+fn leaf(row: &Row<'_>, column: usize, path: &Path) -> Result<Leaf, StoreError> {
+    let bytes = blob(row, column, "leaf").ok();
+    let leaf = bytes.and_then(|bytes| bytes.try_into().ok()).map(Leaf);
+    leaf.ok_or_else(|| unusable(path, "a leaf is not 32 bytes"))
+}
+
+fn unusable(path: &Path, detail: &str) -> StoreError {
+    StoreError::IndexUnusable {
+        path: path.into(),
+        detail: detail.to_owned(),
+    }
+}
+
+fn fault(path: &Path, error: rusqlite::Error) -> StoreError {
+    let fault = rows::fault(error, WAIT);
+    let altered = matches!(
+        fault,
+        StoreError::Storage { .. } | StoreError::Guarded { .. } | StoreError::Schema { .. }
+    );
+    if altered {
+        unusable(path, &fault.to_string())
+    } else {
+        fault
+    }
+}
