@@ -55,6 +55,14 @@ macro_rules! kinds {
                 }
             }
 
+            /// The format version it is of.
+            pub fn v(&self) -> u64 {
+                match self {
+                    $(Body::$name(_))|* => FORMAT_VERSION,
+                    Body::Unknown(unknown) => unknown.v,
+                }
+            }
+
             /// The body of `kind` that `json` spells; `None` if the kind is not known.
             pub(crate) fn decode(
                 kind: &str,

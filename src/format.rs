@@ -85,10 +85,6 @@ pub fn encode(event: &Event) -> Result<Vec<u8>, DecodeError> {
 fn spell(event: &Event) -> Result<Vec<u8>, DecodeError> {
     let body = event.body.encode().map_err(malformed)?;
     let body: &RawValue = serde_json::from_str(&body).map_err(malformed)?;
-    let v = match &event.body {
-        Body::Unknown(unknown) => unknown.v,
-        _known => FORMAT_VERSION,
-    };
     let envelope = Envelope {
         body,
         key: event.key,
@@ -97,7 +93,7 @@ fn spell(event: &Event) -> Result<Vec<u8>, DecodeError> {
         seq: event.seq,
         session: event.session,
         time: event.time,
-        v,
+        v: event.body.v(),
     };
     serde_json::to_vec(&envelope).map_err(malformed)
 }

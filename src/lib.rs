@@ -21,6 +21,7 @@ pub mod hash;
 pub mod key;
 pub mod outcome;
 pub mod probe_spec;
+pub mod resolve;
 pub mod rules;
 mod rules_claims;
 mod rules_evidence;

@@ -7,8 +7,8 @@
 
 use crate::boundary::Boundary;
 use crate::event::{
-    Body, Event, EventAcknowledged, FORMAT_VERSION, KeyAuthorized, KeyRevoked, LedgerUpgraded,
-    Role, SessionAbandoned, SessionOpened, SessionSealed, closed,
+    Body, Event, EventAcknowledged, KeyAuthorized, KeyRevoked, LedgerUpgraded, Role,
+    SessionAbandoned, SessionOpened, SessionSealed, closed,
 };
 use crate::key;
 use crate::rules_claims;

@@ -5,10 +5,11 @@ use crate::event::{
     ClaimVerified, DiscardWhy, Event, FlagNeed, PromotionRefusedWhy,
 };
 use crate::probe_spec::{self, Judgement, Strength};
+use crate::resolve::{Resolved, resolve};
 use crate::rules::{Refusal, Rule, refuse, require};
 use crate::rules_evidence::{bracketed, dangling, evidence, is_latest, own_receipt};
 use crate::state::{Fact, State, Support};
-use crate::types::{AxisName, ClaimId, Seq, Text};
+use crate::types::{ClaimId, Digest, Seq, Text};
 use crate::verdict::{self, Asked, Judge};
 use std::collections::BTreeSet;
 
@@ -246,56 +247,6 @@ fn flag_need(state: &State, event: &Event, need: &FlagNeed) -> Result<(), Refusa
     })
 }
 
-/// What a name stands for in a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resolved {
-    /// This record.
-    One(Seq),
-    /// No record.
-    Unknown,
-    /// Several that differ, one a session.
-    Ambiguous(Vec<Seq>),
-}
-
-/// Rule 4: this session's latest record of a name, else an inherited one. A record shadows those of
-/// its session's ancestors; several left that differ in probe, value or comparator are ambiguous.
-pub fn resolve(state: &State, session: Seq, name: &AxisName) -> Resolved {
-    let recorded = |session: &Seq| state.latest_axis(*session, name);
-    let mut left: Vec<&Fact<_>> = state.lineage(session).iter().filter_map(recorded).collect();
-    let shadowed: BTreeSet<Seq> = (left.iter())
-        .flat_map(|record| {
-            let mut ancestors = state.lineage(record.session);
-            ancestors.remove(&record.session);
-            ancestors
-        })
-        .collect();
-    left.retain(|record| !shadowed.contains(&record.session));
-    let what = |seq: Seq| {
-        let record = state.axes().get(&seq)?;
-        let receipt = state.receipts().get(&record.body.receipt)?;
-        let redacted = receipt
-            .body
-            .redacted
-            .as_ref()
-            .map(|redacted| redacted.commitment);
-        let value = &receipt.body.value;
-        Some((
-            receipt.body.probe_digest,
-            &record.body.comparator,
-            value,
-            redacted,
-        ))
-    };
-    let Some(newest) = left.iter().map(|record| record.seq).max() else {
-        return Resolved::Unknown;
-    };
-    if left.iter().all(|record| what(record.seq) == what(newest)) {
-        Resolved::One(newest)
-    } else {
-        Resolved::Ambiguous(left.iter().map(|record| record.seq).collect())
-    }
-}
-
 /// The claim by which an id or its exact statement is admissible to the session already, if it is.
 pub(crate) fn covered(
     state: &State,
@@ -392,11 +343,7 @@ fn promotable<'a>(
     Ok(fact)
 }
 
-fn step_of(
-    flag: &Fact<ClaimFlagged>,
-    receipt: Seq,
-    probe_digest: crate::types::Digest,
-) -> Result<(), Refusal> {
+fn step_of(flag: &Fact<ClaimFlagged>, receipt: Seq, probe_digest: Digest) -> Result<(), Refusal> {
     require(
         probe_digest == flag.body.step_digest,
         Rule::ProbeDigest,

@@ -402,7 +402,9 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let civil = EPOCH.checked_add(SignedDuration::from_millis(self.0)).map_err(|_| fmt::Error)?;
+        let civil = EPOCH
+            .checked_add(SignedDuration::from_millis(self.0))
+            .map_err(|_| fmt::Error)?;
         write!(f, "{civil:.3}Z")
     }
 }

@@ -1,0 +1,310 @@
+//! Which events answer a question.
+//!
+//! A chain grows; what a session may act on depends on little of it. A [`Question`] names what is to
+//! be asked, [`slice`] finds through an [`Index`] the events that can bear on the answer, and folding
+//! those gives the same answer as folding all: a property test holds the two equal. The index says
+//! where events are, never what they say: each is read from the ledger and accepted by its leaf.
+
+use crate::chain::VerifiedEvent;
+use crate::event::{Body, Event};
+use crate::hash;
+use crate::rules::Refusal;
+use crate::slice_closure::Closure;
+use crate::state::State;
+use crate::types::{AxisName, ClaimId, Digest, Leaf, Seq, Text};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What events are found by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// Everything of the ledger itself and its keys.
+    Ledger,
+    /// A session's opening, end and ambient declarations.
+    Session(Seq),
+    /// A session's reverifications.
+    Reverified(Seq),
+    /// The reverifications of a session that say of an axis why it has no receipt.
+    Unprobed(Seq, Seq),
+    /// Everything that stands in a session.
+    Own(Seq),
+    /// A session's receipts of a probe.
+    Receipts(Seq, Digest),
+    /// A session's records of an axis name.
+    Axis(Seq, AxisName),
+    /// A session's supports that need an axis of a name.
+    Needs(Seq, AxisName),
+    /// What a session said of claims.
+    Claims(Seq),
+    /// What was said of a claim.
+    Claim(ClaimId),
+    /// What bound an id to a statement.
+    Statement(Text),
+    /// The end of a gated action.
+    Gate(Seq),
+    /// The openings of sealed sessions that no sealed session inherits.
+    Frontier,
+    /// The openings of sessions that are not sealed.
+    Unsealed,
+}
+
+impl Subject {
+    /// The key under which an index keeps it.
+    pub fn key(&self) -> [u8; 16] {
+        hash::subject(&match self {
+            Subject::Ledger => "ledger".to_owned(),
+            Subject::Session(session) => format!("session {session}"),
+            Subject::Reverified(session) => format!("reverified {session}"),
+            Subject::Unprobed(session, axis) => format!("unprobed {session} {axis}"),
+            Subject::Own(session) => format!("own {session}"),
+            Subject::Receipts(session, probe) => format!("receipts {session} {probe}"),
+            Subject::Axis(session, name) => format!("axis {session} {name}"),
+            Subject::Needs(session, name) => format!("needs {session} {name}"),
+            Subject::Claims(session) => format!("claims {session}"),
+            Subject::Claim(claim) => format!("claim {claim}"),
+            Subject::Statement(statement) => format!("statement {statement}"),
+            Subject::Gate(gate) => format!("gate {gate}"),
+            Subject::Frontier => "frontier".to_owned(),
+            Subject::Unsealed => "unsealed".to_owned(),
+        })
+    }
+}
+
+/// Where events are, by subject; kept outside the ledger and never taken from anyone.
+pub trait Index {
+    /// Why a look-up failed.
+    type Error;
+
+    /// All of a subject, ascending.
+    fn all(&self, subject: &Subject) -> Result<Vec<Seq>, Self::Error>;
+
+    /// The first of a subject.
+    fn first(&self, subject: &Subject) -> Result<Option<Seq>, Self::Error>;
+
+    /// The last of a subject at or before a position.
+    fn last(&self, subject: &Subject, at_most: Seq) -> Result<Option<Seq>, Self::Error>;
+
+    /// The event at a position, accepted by the leaf that was verified.
+    fn event(&self, seq: Seq) -> Result<Indexed, Self::Error>;
+}
+
+/// An event that an index leads to, with the judgement it was given on the whole chain.
+#[derive(Debug, Clone)]
+pub struct Indexed {
+    /// The event.
+    pub event: VerifiedEvent,
+    /// Why it was refused, if it was.
+    pub refusal: Option<Refusal>,
+}
+
+/// What is to be asked of a state.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Question {
+    /// The session that asks.
+    pub session: Option<Seq>,
+    /// The claims asked about.
+    pub claims: BTreeSet<ClaimId>,
+    /// Every claim of the session's lineage and of unsealed sessions.
+    pub all_claims: bool,
+    /// Statements that may be bound or admissible.
+    pub statements: BTreeSet<Text>,
+    /// Axis names to be resolved in the session.
+    pub names: BTreeSet<AxisName>,
+    /// Names that a support of the session may need.
+    pub needed_names: BTreeSet<AxisName>,
+    /// Events that are cited.
+    pub cited: BTreeSet<Seq>,
+    /// Probes whose receipts in the session matter.
+    pub probes: BTreeSet<Digest>,
+    /// Around which receipts an axis must be bracketed: the first of a proof.
+    pub bracket: Option<Seq>,
+    /// Everything the session said itself: its boundary record.
+    pub boundary: bool,
+    /// The sessions there are to inherit, to go on with or to take over from.
+    pub sessions: bool,
+}
+
+impl Question {
+    /// What must be known to judge an event.
+    pub fn of(event: &Event) -> Question {
+        let mut question = Question::default();
+        if event.session != Seq::ZERO {
+            question.session = Some(event.session);
+        }
+        let cite = |question: &mut Question, seqs: &[Seq]| question.cited.extend(seqs);
+        match &event.body {
+            Body::SessionOpened(body) => cite(&mut question, &body.inherits),
+            Body::SessionAbandoned(body) => cite(&mut question, &[body.session]),
+            Body::SessionSealed(_) => question.boundary = true,
+            Body::ProbeBegun(body) => cite(&mut question, &[body.flag]),
+            Body::ProbeReceipt(body) => {
+                question.cited.extend(body.begun);
+                question.cited.extend(body.compared.iter().map(|compared| compared.axis));
+            }
+            Body::AxisRecorded(body) => cite(&mut question, &[body.receipt]),
+            Body::AmbientDeclared(body) => {
+                question.needed_names = body.entries.iter().map(|e| e.name.clone()).collect();
+            }
+            Body::ClaimVerified(body) => {
+                question.claims.insert(body.claim.clone());
+                question.claims.extend(body.from.iter().cloned());
+                question.statements.insert(body.statement.clone());
+                cite(&mut question, &body.receipts);
+                cite(&mut question, &body.needs);
+                question.bracket = body.receipts.first().copied();
+            }
+            Body::ClaimFlagged(body) => {
+                question.claims.insert(body.claim.clone());
+                question.statements.insert(body.statement.clone());
+                question.names = body.needs.iter().map(|need| need.axis.clone()).collect();
+            }
+            Body::ClaimDiscarded(body) => {
+                question.claims.insert(body.claim.clone());
+                question.cited.extend(body.flag);
+            }
+            Body::ClaimPromoted(body) => {
+                question.claims.insert(body.claim.clone());
+                question.claims.extend(body.from.iter().cloned());
+                cite(&mut question, &[body.flag, body.receipt]);
+                cite(&mut question, &body.needs);
+                question.bracket = Some(body.receipt);
+            }
+            Body::ClaimPromotionRefused(body) => {
+                question.claims.insert(body.claim.clone());
+                cite(&mut question, &[body.flag, body.receipt]);
+            }
+            Body::ClaimRetracted(body) => {
+                question.claims.extend(body.claims.iter().cloned());
+                question.cited.extend(body.receipt);
+            }
+            Body::BoundaryReverified(body) => {
+                for entry in &body.entries {
+                    question.cited.insert(entry.axis);
+                    question.cited.extend(entry.receipt);
+                }
+            }
+            Body::ActionGated(body) => question.claims.extend(body.claims.iter().cloned()),
+            Body::ActionFinished(body) => cite(&mut question, &[body.gate]),
+            Body::LedgerOpened(_)
+            | Body::LedgerUpgraded(_)
+            | Body::KeyAuthorized(_)
+            | Body::KeyRevoked(_)
+            | Body::CaptureErased(_)
+            | Body::EventAcknowledged(_)
+            | Body::Unknown(_) => {}
+        }
+        question
+    }
+}
+
+/// The state that answers a question: the fold of the events that can bear on it.
+///
+/// Its head is that of its last event, not of the chain; what it answers is the same.
+///
+/// # Errors
+/// What the index failed with.
+pub fn slice<I: Index>(index: &I, question: &Question) -> Result<State, I::Error> {
+    let events = Closure::of(index, question)?;
+    let mut state = State::new();
+    for indexed in events.into_values() {
+        state.apply_judged(&indexed.event, indexed.refusal);
+    }
+    Ok(state)
+}
+
+/// What an event changes in an index.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Entry {
+    /// Under which subjects it is found.
+    pub add: Vec<Subject>,
+    /// What is no longer found.
+    pub remove: Vec<(Subject, Seq)>,
+}
+
+/// What an event changes in the index, given the state just before it (or a slice that answers
+/// [`Question::of`] it) and whether it was refused.
+pub fn entry(before: &State, event: &Event, refused: bool) -> Entry {
+    let mut entry = Entry::default();
+    if refused {
+        return entry;
+    }
+    if event.session != Seq::ZERO {
+        entry.add.push(Subject::Own(event.session));
+    }
+    let session = event.session;
+    match &event.body {
+        Body::LedgerOpened(_)
+        | Body::LedgerUpgraded(_)
+        | Body::KeyAuthorized(_)
+        | Body::KeyRevoked(_)
+        | Body::EventAcknowledged(_) => entry.add.push(Subject::Ledger),
+        Body::SessionOpened(_) => {
+            entry.add.extend([Subject::Session(event.seq), Subject::Unsealed]);
+        }
+        Body::SessionSealed(_) => {
+            entry.add.push(Subject::Session(session));
+            entry.remove.push((Subject::Unsealed, session));
+        }
+        Body::SessionAbandoned(body) => entry.add.push(Subject::Session(body.session)),
+        Body::AmbientDeclared(_) => entry.add.push(Subject::Session(session)),
+        Body::BoundaryReverified(body) => {
+            entry.add.push(Subject::Reverified(session));
+            let unprobed = body.entries.iter().filter(|entry| entry.receipt.is_none());
+            entry.add.extend(unprobed.map(|entry| Subject::Unprobed(session, entry.axis)));
+        }
+        Body::ProbeReceipt(body) => {
+            entry.add.push(Subject::Receipts(session, body.probe_digest));
+        }
+        Body::AxisRecorded(body) => {
+            entry.add.push(Subject::Axis(session, body.axis.clone()));
+        }
+        Body::ClaimVerified(body) => {
+            claim(&mut entry, session, &body.claim);
+            entry.add.push(Subject::Statement(body.statement.clone()));
+            needs(&mut entry, before, session, &body.needs);
+        }
+        Body::ClaimFlagged(body) => {
+            claim(&mut entry, session, &body.claim);
+            entry.add.push(Subject::Statement(body.statement.clone()));
+        }
+        Body::ClaimPromoted(body) => {
+            claim(&mut entry, session, &body.claim);
+            if let Some(flag) = before.flags().get(&body.flag) {
+                entry.add.push(Subject::Statement(flag.body.statement.clone()));
+            }
+            needs(&mut entry, before, session, &body.needs);
+        }
+        Body::ClaimDiscarded(body) => claim(&mut entry, session, &body.claim),
+        Body::ClaimPromotionRefused(body) => claim(&mut entry, session, &body.claim),
+        Body::ClaimRetracted(body) => {
+            for id in body.claims.iter() {
+                claim(&mut entry, session, id);
+            }
+        }
+        Body::ActionFinished(body) => entry.add.push(Subject::Gate(body.gate)),
+        Body::ProbeBegun(_) | Body::ActionGated(_) | Body::CaptureErased(_) | Body::Unknown(_) => {}
+    }
+    entry
+}
+
+/// A seal takes its session into the frontier, and out of it what the session inherits. This is
+/// kept apart from [`entry`] because it needs the session's opening.
+pub fn frontier(before: &State, event: &Event) -> Entry {
+    let mut entry = Entry::default();
+    if let Body::SessionSealed(_) = event.body
+        && let Some(session) = before.sessions().get(&event.session)
+    {
+        let inherits = session.opened.body.inherits.iter();
+        entry.remove = inherits.map(|inherited| (Subject::Frontier, *inherited)).collect();
+    }
+    entry
+}
+
+fn claim(entry: &mut Entry, session: Seq, id: &ClaimId) {
+    entry.add.extend([Subject::Claims(session), Subject::Claim(id.clone())]);
+}
+
+fn needs(entry: &mut Entry, before: &State, session: Seq, needs: &[Seq]) {
+    let names = needs.iter().filter_map(|axis| before.axes().get(axis));
+    let names: BTreeSet<&AxisName> = names.map(|axis| &axis.body.axis).collect();
+    entry.add.extend(names.into_iter().map(|name| Subject::Needs(session, name.clone())));
+}
