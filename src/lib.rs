@@ -10,10 +10,15 @@
 //! A file directly under `src/` is pure: no clock, no randomness, no file, no process, no printing.
 //! A folder touches the world. `ledger-format.md` is the normative text of the format.
 
+pub mod check;
+pub mod expectation;
 pub mod hash;
 pub mod key;
+pub mod outcome;
 pub mod probe_spec;
 pub mod types;
+pub mod vacuous;
+pub mod version;
 
 pub mod home;
 pub mod probe;
