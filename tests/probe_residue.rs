@@ -1,7 +1,7 @@
-//! What probes leave in this process: nothing. A file of its own, for it counts the whole process.
+//! What probes cost this process and leave in it. A file of its own, for it counts the whole process.
 #![cfg(target_os = "linux")]
 
-use handoff_ledger::probe::{Observation, Surroundings, run};
+use handoff_ledger::probe::{KEPT_BYTES_MAX, Observation, Surroundings, run};
 use handoff_ledger::probe_spec::{Definition, Outcome, Probe};
 use std::fs;
 use std::path::Path;
@@ -16,9 +16,12 @@ static NOT_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn observe(text: &str) -> Observation {
-    const TIMEOUT_MS: u64 = 60_000;
+    observe_for(text, 60_000)
+}
+
+fn observe_for(text: &str, timeout_ms: u64) -> Observation {
     let definition = Definition {
-        timeout_ms: TIMEOUT_MS,
+        timeout_ms,
         ..Definition::script(text)
     };
     let surroundings = Surroundings {
@@ -27,7 +30,7 @@ fn observe(text: &str) -> Observation {
     };
     let start = Instant::now();
     let seen = run(&Probe::new(definition).unwrap(), &surroundings);
-    assert!(start.elapsed() < Duration::from_millis(TIMEOUT_MS) + HANG);
+    assert!(start.elapsed() < Duration::from_millis(timeout_ms) + HANG);
     seen
 }
 
@@ -143,4 +146,26 @@ fn a_probe_that_ends_does_not_kill_another_ones_helper() {
         assert_eq!(helped.join().unwrap().value.as_deref(), Some("alive"));
     });
     assert_eq!(children(), "");
+}
+
+#[test]
+fn endless_output_is_bounded_in_memory_and_killed_at_the_timeout() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let seen = observe_for("yes & cat /dev/zero >&2", 1_000);
+    assert_eq!(seen.outcome, Outcome::TimedOut);
+    let outputs = seen.outputs.unwrap();
+    for stream in [&outputs.stdout, &outputs.stderr] {
+        assert_eq!(stream.kept.len(), KEPT_BYTES_MAX);
+        assert!(stream.commitment.whole.length > 1_000_000);
+        assert!(stream.whole().is_none());
+    }
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes: u64 = peak
+        .unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap();
+    assert!(kibibytes < 64 * 1024, "peak memory {kibibytes} KiB");
 }

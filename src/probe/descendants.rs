@@ -56,7 +56,7 @@ mod elsewhere {
 #[cfg(target_os = "linux")]
 mod linux {
     use rustix::process::{
-        Pid, Signal, WaitOptions, getpid, getsid, kill_process, set_child_subreaper, waitpid,
+        Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
     };
     use std::collections::BTreeSet;
     use std::fs;
@@ -112,13 +112,13 @@ mod linux {
     /// Kills and reaps the orphans of probes: children that were not there before and are in another
     /// session than ours. A child that other code started meanwhile shares our session.
     fn sweep(children_before: &BTreeSet<i32>) {
-        let own_session = getsid(None).ok();
+        let own_session = session("self");
         let until = Instant::now() + SWEEP_MAX;
         loop {
             let orphans: Vec<Pid> = children()
                 .difference(children_before)
+                .filter(|pid| session(&pid.to_string()) != own_session)
                 .filter_map(|pid| Pid::from_raw(*pid))
-                .filter(|pid| getsid(Some(*pid)).ok() != own_session)
                 .collect();
             if orphans.is_empty() || Instant::now() > until {
                 return;
@@ -148,13 +148,23 @@ mod linux {
 
     /// Sends SIGKILL to every process of the leader's session, whatever its group.
     pub(in super::super) fn kill_session(leader: Pid) {
+        let leader = leader.as_raw_nonzero().get();
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let members = processes
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .filter_map(Pid::from_raw)
-            .filter(|pid| *pid != leader && getsid(Some(*pid)) == Ok(leader));
+        let members = processes.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let pid = name.parse().ok().filter(|pid| *pid != leader)?;
+            Pid::from_raw(pid).filter(|_| session(&name) == Some(leader))
+        });
         for member in members {
             let _ = kill_process(member, Signal::KILL);
         }
+    }
+
+    /// The session of a process, which is 0 if its leader is outside our view: the sixth field of
+    /// proc_pid_stat(5), the second being in parentheses and free to hold any character.
+    fn session(pid: &str) -> Option<i32> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, after_name) = stat.rsplit_once(") ")?;
+        after_name.split(' ').nth(3)?.parse().ok()
     }
 }

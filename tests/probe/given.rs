@@ -3,6 +3,7 @@
 use super::*;
 use handoff_ledger::hash;
 use handoff_ledger::probe_spec::EnvName;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 #[test]
@@ -26,10 +27,20 @@ fn it_leads_a_session_and_a_group_of_its_own() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn it_sees_its_three_streams_and_no_other_file() {
-    let _open = fs::File::open("/dev/null").unwrap();
+fn it_sees_its_three_streams_and_nothing_that_this_process_opened() {
+    let open = fs::File::open("/dev/null").unwrap();
     let seen = observe(here(), argv(&["sh", "-c", "ls /proc/$$/fd; true"]));
-    assert_eq!(seen.value.as_deref(), Some("0\n1\n2"));
+    // What whoever started this process let pass to all of its descendants is not ours to close.
+    let passes_on = |name: &str| {
+        let state = fs::read_to_string(format!("/proc/self/fdinfo/{name}")).unwrap_or_default();
+        let flags = state.lines().find_map(|line| line.strip_prefix("flags:"));
+        flags.is_some_and(|flags| u32::from_str_radix(flags.trim(), 8).unwrap() & 0o2_000_000 == 0)
+    };
+    let text = seen.value.unwrap();
+    let files: Vec<&str> = text.lines().filter(|name| !passes_on(name)).collect();
+    assert!(files.is_empty(), "{files:?}");
+    assert!(text.lines().count() >= 3);
+    assert!(!passes_on(&open.as_raw_fd().to_string()));
 }
 
 #[test]
