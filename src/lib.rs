@@ -11,11 +11,14 @@
 //! A folder touches the world. `ledger-format.md` is the normative text of the format.
 
 pub mod check;
+pub mod comparator;
+pub mod env_name;
 pub mod expectation;
 pub mod hash;
 pub mod key;
 pub mod outcome;
 pub mod probe_spec;
+pub mod success;
 pub mod types;
 pub mod vacuous;
 pub mod version;

@@ -4,19 +4,17 @@
 //! absent where there is nothing to say.
 
 pub use crate::check::{Check, Endpoint, FilePath, Url};
-pub use crate::expectation::{Comparator, Expectation, Extraction, Pattern, Pointer, met_by_empty};
-pub use crate::outcome::{
-    Committed, FileDigest, Judgement, Outcome, OutputCommitment, Outputs, Strength, expected_exit,
-    is_successful, recomputable, strength,
-};
+pub use crate::comparator::Comparator;
+pub use crate::env_name::EnvName;
+pub use crate::expectation::{Expectation, Extraction, Pattern, Pointer, met_by_empty};
+pub use crate::outcome::{Committed, FileDigest, Judgement, Outcome, OutputCommitment, Outputs};
+pub use crate::success::{Strength, expected_exit, is_successful, recomputable, strength};
 pub use crate::vacuous::is_constant;
 pub use crate::version::Requirement;
 
 use crate::hash;
-use crate::types::{Digest, ParseError, text_serde};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
-use std::str::FromStr;
+use crate::types::Digest;
+use serde::{Deserialize, Serialize};
 
 /// Most items of an argv.
 pub const ARGV_ITEMS_MAX: usize = 256;
@@ -385,46 +383,6 @@ pub enum ProbeError {
     },
 }
 
-/// Name of an environment variable: `[A-Za-z_][A-Za-z0-9_]{0,63}`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EnvName(String);
-
-impl EnvName {
-    /// The name's text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for EnvName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl FromStr for EnvName {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
-        if text.len() <= crate::types::NAME_BYTES_MAX
-            && text.bytes().next().is_some_and(letter)
-            && text
-                .bytes()
-                .all(|byte| letter(byte) || byte.is_ascii_digit())
-        {
-            Ok(EnvName(text.to_owned()))
-        } else {
-            Err(ParseError::new(
-                "the name of a variable: 1 to 64 of A-Z a-z 0-9 _, not starting with a digit",
-                text,
-            ))
-        }
-    }
-}
-
-text_serde!(EnvName);
-
 /// A member that is there with a value or not there at all, never null.
 pub(crate) mod present {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -440,219 +398,5 @@ pub(crate) mod present {
         deserializer: D,
     ) -> Result<Option<T>, D::Error> {
         T::deserialize(deserializer).map(Some)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(words: &[&str]) -> Vec<String> {
-        words.iter().map(|word| (*word).to_owned()).collect()
-    }
-
-    fn refused(definition: Definition) -> ProbeError {
-        Probe::new(definition).unwrap_err()
-    }
-
-    /// Bytes that must never change: every digest of a probe ever signed rests on them.
-    #[test]
-    fn the_wire_format_is_pinned() {
-        let command = Probe::new(
-            Definition {
-                cwd: "sub/dir".to_owned(),
-                exit_only: true,
-                expect: vec!["exit=0".parse().unwrap(), "value~^\"a\"$".parse().unwrap()],
-                extract: "line:2".parse().unwrap(),
-                redact: true,
-                timeout_ms: 5,
-                ..Definition::command(words(&["a b", "", "é\n\u{1}"]))
-            }
-            .passing([
-                "Z".parse().unwrap(),
-                "CI".parse().unwrap(),
-                "Z".parse().unwrap(),
-            ]),
-        )
-        .unwrap();
-        let pinned = r#"{"argv":["a b","","é\n\u0001"],"cwd":"sub/dir","env":["CI","Z"],"exit_only":true,"expect":["exit=0","value~^\"a\"$"],"extract":"line:2","redact":true,"shell":false,"timeout_ms":5}"#;
-        assert_eq!(serde_json::to_string(&command).unwrap(), pinned);
-        assert_eq!(serde_json::from_str::<Probe>(pinned).unwrap(), command);
-        assert_eq!(command.digest(), hash::probe(pinned.as_bytes()));
-
-        let check = Probe::new(Definition::check(Check::Os)).unwrap();
-        let pinned = r#"{"check":"os","cwd":".","env":[],"exit_only":false,"expect":[],"extract":"trim","redact":false,"shell":false,"timeout_ms":10000}"#;
-        assert_eq!(serde_json::to_string(&check).unwrap(), pinned);
-        assert_eq!(serde_json::from_str::<Probe>(pinned).unwrap(), check);
-    }
-
-    #[test]
-    fn the_digest_covers_every_member() {
-        let base = Definition::command(words(&["a"]));
-        let digest = |definition: Definition| Probe::new(definition).unwrap().digest();
-        let digests: std::collections::BTreeSet<Digest> = [
-            base.clone(),
-            Definition::command(words(&["b"])),
-            Definition::command(words(&["a", ""])),
-            Definition::script("a"),
-            Definition::check(Check::Os),
-            Definition {
-                cwd: "a".into(),
-                ..base.clone()
-            },
-            base.clone().passing(["CI".parse().unwrap()]),
-            Definition {
-                exit_only: true,
-                ..base.clone()
-            },
-            Definition {
-                expect: vec![Expectation::Exit(0)],
-                ..base.clone()
-            },
-            Definition {
-                extract: Extraction::Sha256,
-                ..base.clone()
-            },
-            Definition {
-                redact: true,
-                ..base.clone()
-            },
-            Definition {
-                timeout_ms: 1,
-                ..base
-            },
-        ]
-        .map(digest)
-        .into();
-        assert_eq!(digests.len(), 12);
-    }
-
-    #[test]
-    fn json_that_is_not_a_probe_is_refused() {
-        let good = r#"{"argv":["a"],"cwd":".","env":[],"exit_only":false,"expect":[],"extract":"trim","redact":false,"shell":false,"timeout_ms":1}"#;
-        assert!(serde_json::from_str::<Probe>(good).is_ok());
-        for (from, to) in [
-            (r#""argv":["a"],"#, ""),
-            (r#""argv":["a"],"#, r#""argv":["a"],"check":"os","#),
-            (r#""argv":["a"],"#, r#""argv":["a"],"check":null,"#),
-            (r#""cwd":".","#, ""),
-            (r#""env":[]"#, r#""env":["B","A"]"#),
-            (r#""env":[]"#, r#""env":["A","A"]"#),
-            (r#""env":[]"#, r#""env":["PATH"]"#),
-            (r#""timeout_ms":1"#, r#""timeout_ms":0"#),
-            (r#""timeout_ms":1"#, r#""timeout_ms":3600001"#),
-            (r#""timeout_ms":1"#, r#""timeout_ms":-1"#),
-            (r#""timeout_ms":1"#, r#""timeout_ms":1.5"#),
-            (r#""timeout_ms":1"#, r#""timeout_ms":1,"more":1"#),
-        ] {
-            let text = good.replace(from, to);
-            assert_ne!(text, good);
-            assert!(serde_json::from_str::<Probe>(&text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn an_argv_that_cannot_be_run_is_refused() {
-        let of = |argv: &[&str]| refused(Definition::command(words(argv)));
-        assert_eq!(of(&[]), ProbeError::ArgvItems { found: 0 });
-        assert_eq!(of(&["a"; 257]), ProbeError::ArgvItems { found: 257 });
-        assert_eq!(of(&[""]), ProbeError::NoProgram);
-        assert_eq!(of(&["a", "b\0"]), ProbeError::ArgvItem { item: 1 });
-        assert_eq!(
-            of(&["a", &"x".repeat(4097)]),
-            ProbeError::ArgvItem { item: 1 }
-        );
-        let two = Definition {
-            shell: true,
-            ..Definition::command(words(&["a", "b"]))
-        };
-        assert_eq!(refused(two), ProbeError::ShellScript { found: 2 });
-        let both = Definition {
-            check: Some(Check::Os),
-            ..Definition::command(words(&["a"]))
-        };
-        assert_eq!(refused(both), ProbeError::CommandOrCheck);
-    }
-
-    #[test]
-    fn a_working_directory_is_in_normal_form() {
-        let with = |cwd: &str| {
-            Probe::new(Definition {
-                cwd: cwd.into(),
-                ..Definition::command(words(&["a"]))
-            })
-        };
-        for good in [".", "/", "a", "a/b", "/a/b", "..a", "a b"] {
-            assert!(with(good).is_ok(), "{good}");
-        }
-        for bad in [
-            "", "..", "a/..", "../a", "./a", "a/./b", "a//b", "a/", "/a/", "//", "/..", "a\0",
-        ] {
-            assert!(with(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_check_takes_only_what_it_can_meet() {
-        let check = || Definition::check("tcp=localhost:1".parse().unwrap());
-        let with_expectation = |text: &str| {
-            Probe::new(Definition {
-                expect: vec![text.parse().unwrap()],
-                ..check()
-            })
-        };
-        for good in ["value=a", "value~a", "semver=>=1"] {
-            assert!(with_expectation(good).is_ok(), "{good}");
-        }
-        for bad in ["exit=0", "stdout~a", "stderr~a", "json:/a=b"] {
-            assert!(with_expectation(bad).is_err(), "{bad}");
-        }
-        for bad in [
-            Definition {
-                shell: true,
-                ..check()
-            },
-            Definition {
-                exit_only: true,
-                ..check()
-            },
-            Definition {
-                extract: Extraction::None,
-                ..check()
-            },
-            Definition {
-                redact: true,
-                ..check()
-            },
-            check().passing(["CI".parse().unwrap()]),
-        ] {
-            assert!(matches!(refused(bad), ProbeError::NotWithCheck { .. }));
-        }
-        let secret = Definition {
-            redact: true,
-            ..Definition::check("env=TOKEN".parse().unwrap())
-        };
-        assert!(Probe::new(secret).is_ok());
-    }
-
-    #[test]
-    fn expectations_that_cannot_be_met_are_refused() {
-        let with = |extract: Extraction, expect: Vec<Expectation>| {
-            refused(Definition {
-                extract,
-                expect,
-                ..Definition::command(words(&["a"]))
-            })
-        };
-        let exits = vec![Expectation::Exit(0), Expectation::Exit(1)];
-        assert_eq!(with(Extraction::Trim, exits), ProbeError::TwoExits);
-        let value = vec!["value=a".parse().unwrap()];
-        let found = "value=a".to_owned();
-        assert_eq!(with(Extraction::None, value), ProbeError::NoValue { found });
-        let many = vec!["value=a".parse().unwrap(); 33];
-        assert_eq!(
-            with(Extraction::Trim, many),
-            ProbeError::Expectations { found: 33 }
-        );
     }
 }

@@ -1,5 +1,7 @@
 //! What probes cost this process and leave in it. A file of its own, for it counts the whole process.
 #![cfg(target_os = "linux")]
+// The lint exempts test functions, not what they call.
+#![allow(clippy::unwrap_used)]
 
 use handoff_ledger::probe::{KEPT_BYTES_MAX, Observation, Surroundings, run};
 use handoff_ledger::probe_spec::{Definition, Outcome, Probe};

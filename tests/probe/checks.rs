@@ -245,10 +245,23 @@ fn a_document_is_judged_by_its_schema() {
 }
 
 #[test]
-fn a_schema_that_only_refers_to_itself_ends() {
+fn a_schema_that_refers_to_itself_ends() {
     let root = tempfile::tempdir().unwrap();
-    fs::write(root.path().join("schema"), r##"{"allOf":[{"$ref":"#"}]}"##).unwrap();
-    fs::write(root.path().join("document"), "{}").unwrap();
-    let seen = check_in(root.path(), "schema=document,schema");
-    assert!(seen.outcome == Outcome::Failed || seen.value.is_some());
+    fs::write(root.path().join("document"), r#"{"a":{"a":{}}}"#).unwrap();
+    for schema in [
+        r##"{"$ref":"#"}"##,
+        r##"{"allOf":[{"$ref":"#"}]}"##,
+        r##"{"not":{"$ref":"#"}}"##,
+        r##"{"if":{"$ref":"#"},"then":true}"##,
+        r##"{"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}"##,
+        r##"{"$dynamicAnchor":"x","oneOf":[{"$dynamicRef":"#x"}]}"##,
+        r##"{"properties":{"a":{"$ref":"#"}}}"##,
+    ] {
+        fs::write(root.path().join("schema"), schema).unwrap();
+        let seen = check_in(root.path(), "schema=document,schema");
+        assert!(
+            seen.outcome == Outcome::Failed || seen.value.is_some(),
+            "{schema}"
+        );
+    }
 }
