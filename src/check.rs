@@ -1,6 +1,6 @@
 //! Native checks: what the tool looks at itself, without starting a program.
 
-use crate::probe_spec::EnvName;
+use crate::env_name::EnvName;
 use crate::types::{ParseError, TEXT_BYTES_MAX, text_serde};
 use std::fmt;
 use std::str::FromStr;

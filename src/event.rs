@@ -693,6 +693,74 @@ impl Body {
     }
 }
 
+impl Body {
+    /// The receipts, axes and flags that it cites, and what announced it.
+    pub fn references(&self) -> Vec<Seq> {
+        match self {
+            Body::ProbeBegun(body) => vec![body.flag],
+            Body::ProbeReceipt(body) => body.begun.into_iter().collect(),
+            Body::AxisRecorded(body) => vec![body.receipt],
+            Body::ClaimVerified(body) => body
+                .receipts
+                .iter()
+                .chain(body.needs.iter())
+                .copied()
+                .collect(),
+            Body::ClaimDiscarded(body) => body.flag.into_iter().collect(),
+            Body::ClaimPromoted(body) => [body.flag, body.receipt]
+                .into_iter()
+                .chain(body.needs.iter().copied())
+                .collect(),
+            Body::ClaimPromotionRefused(body) => vec![body.flag, body.receipt],
+            Body::ClaimRetracted(body) => body.receipt.into_iter().collect(),
+            Body::ActionFinished(body) => vec![body.gate],
+            Body::LedgerOpened(_)
+            | Body::LedgerUpgraded(_)
+            | Body::KeyAuthorized(_)
+            | Body::KeyRevoked(_)
+            | Body::SessionOpened(_)
+            | Body::AmbientDeclared(_)
+            | Body::ClaimFlagged(_)
+            | Body::SessionSealed(_)
+            | Body::SessionAbandoned(_)
+            | Body::BoundaryReverified(_)
+            | Body::ActionGated(_)
+            | Body::CaptureErased(_)
+            | Body::EventAcknowledged(_)
+            | Body::Unknown(_) => Vec::new(),
+        }
+    }
+
+    /// The claims that it speaks of.
+    pub fn claims(&self) -> Vec<ClaimId> {
+        match self {
+            Body::ClaimVerified(body) => vec![body.claim.clone()],
+            Body::ClaimFlagged(body) => vec![body.claim.clone()],
+            Body::ClaimDiscarded(body) => vec![body.claim.clone()],
+            Body::ClaimPromoted(body) => vec![body.claim.clone()],
+            Body::ClaimPromotionRefused(body) => vec![body.claim.clone()],
+            Body::ClaimRetracted(body) => body.claims.to_vec(),
+            Body::ActionGated(body) => body.claims.to_vec(),
+            Body::LedgerOpened(_)
+            | Body::LedgerUpgraded(_)
+            | Body::KeyAuthorized(_)
+            | Body::KeyRevoked(_)
+            | Body::SessionOpened(_)
+            | Body::ProbeBegun(_)
+            | Body::ProbeReceipt(_)
+            | Body::AxisRecorded(_)
+            | Body::AmbientDeclared(_)
+            | Body::SessionSealed(_)
+            | Body::SessionAbandoned(_)
+            | Body::BoundaryReverified(_)
+            | Body::ActionFinished(_)
+            | Body::CaptureErased(_)
+            | Body::EventAcknowledged(_)
+            | Body::Unknown(_) => Vec::new(),
+        }
+    }
+}
+
 /// Most arguments of an action.
 const ARGUMENTS_MAX: usize = 256;
 

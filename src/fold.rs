@@ -272,33 +272,10 @@ fn is_act(body: &Body) -> bool {
 
 /// Who said an event, and what it cites through a receipt, an axis or a flag.
 fn said(event: &Event) -> Said {
-    let cites: Vec<Seq> = match &event.body {
-        Body::ProbeBegun(body) => vec![body.flag],
-        Body::AxisRecorded(body) => vec![body.receipt],
-        Body::ClaimVerified(body) => body.receipts.iter().chain(&*body.needs).copied().collect(),
-        Body::ClaimDiscarded(body) => body.flag.into_iter().collect(),
-        Body::ClaimPromoted(body) => [body.flag, body.receipt]
-            .into_iter()
-            .chain(body.needs.iter().copied())
-            .collect(),
-        Body::ClaimPromotionRefused(body) => vec![body.flag, body.receipt],
-        Body::ClaimRetracted(body) => body.receipt.into_iter().collect(),
-        Body::LedgerOpened(_)
-        | Body::LedgerUpgraded(_)
-        | Body::KeyAuthorized(_)
-        | Body::KeyRevoked(_)
-        | Body::SessionOpened(_)
-        | Body::ProbeReceipt(_)
-        | Body::AmbientDeclared(_)
-        | Body::ClaimFlagged(_)
-        | Body::SessionSealed(_)
-        | Body::SessionAbandoned(_)
-        | Body::BoundaryReverified(_)
-        | Body::ActionGated(_)
-        | Body::ActionFinished(_)
-        | Body::CaptureErased(_)
-        | Body::EventAcknowledged(_)
-        | Body::Unknown(_) => Vec::new(),
+    let cites = match &event.body {
+        // What announced a receipt, and what let an action run, are neither.
+        Body::ProbeReceipt(_) | Body::ActionFinished(_) => Vec::new(),
+        body => body.references(),
     };
     let voidable = !matches!(
         event.body,

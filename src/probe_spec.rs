@@ -4,19 +4,17 @@
 //! absent where there is nothing to say.
 
 pub use crate::check::{Check, Endpoint, FilePath, Url};
-pub use crate::expectation::{Comparator, Expectation, Extraction, Pattern, Pointer, met_by_empty};
-pub use crate::outcome::{
-    Committed, FileDigest, Judgement, Outcome, OutputCommitment, Outputs, Strength, expected_exit,
-    is_successful, recomputable, strength,
-};
+pub use crate::comparator::Comparator;
+pub use crate::env_name::EnvName;
+pub use crate::expectation::{Expectation, Extraction, Pattern, Pointer, met_by_empty};
+pub use crate::outcome::{Committed, FileDigest, Judgement, Outcome, OutputCommitment, Outputs};
+pub use crate::success::{Strength, expected_exit, is_successful, recomputable, strength};
 pub use crate::vacuous::is_constant;
 pub use crate::version::Requirement;
 
 use crate::hash;
-use crate::types::{Digest, ParseError, text_serde};
+use crate::types::Digest;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 
 /// Most items of an argv.
 pub const ARGV_ITEMS_MAX: usize = 256;
@@ -37,7 +35,7 @@ pub const STEP_TIMEOUT_MS_DEFAULT: u64 = 600_000;
 /// Variables that every probe is given, which it therefore cannot name.
 pub const ALWAYS_PASSED: [&str; 6] = ["HOME", "LC_ALL", "NO_COLOR", "PATH", "TERM", "TZ"];
 
-/// The text that `sh` is given, and everything else of a probe, not yet known to obey the rules.
+/// All that a probe is made of, not yet known to obey the rules.
 ///
 /// A command line fills this in by functional update over one of the constructors and hands it
 /// to [`Probe::new`].
@@ -384,46 +382,6 @@ pub enum ProbeError {
         found: String,
     },
 }
-
-/// Name of an environment variable: `[A-Za-z_][A-Za-z0-9_]{0,63}`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EnvName(String);
-
-impl EnvName {
-    /// The name's text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for EnvName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl FromStr for EnvName {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
-        if text.len() <= crate::types::NAME_BYTES_MAX
-            && text.bytes().next().is_some_and(letter)
-            && text
-                .bytes()
-                .all(|byte| letter(byte) || byte.is_ascii_digit())
-        {
-            Ok(EnvName(text.to_owned()))
-        } else {
-            Err(ParseError::new(
-                "the name of a variable: 1 to 64 of A-Z a-z 0-9 _, not starting with a digit",
-                text,
-            ))
-        }
-    }
-}
-
-text_serde!(EnvName);
 
 /// A member that is there with a value or not there at all, never null.
 pub(crate) mod present {

@@ -11,8 +11,8 @@ use crate::hash;
 use crate::rules::Refusal;
 use crate::slice_closure::Closure;
 use crate::state::State;
-use crate::types::{AxisName, ClaimId, Digest, Leaf, Seq, Text};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::types::{AxisName, ClaimId, Digest, Seq, Text};
+use std::collections::BTreeSet;
 
 /// What events are found by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,7 +138,9 @@ impl Question {
             Body::ProbeBegun(body) => cite(&mut question, &[body.flag]),
             Body::ProbeReceipt(body) => {
                 question.cited.extend(body.begun);
-                question.cited.extend(body.compared.iter().map(|compared| compared.axis));
+                question
+                    .cited
+                    .extend(body.compared.iter().map(|compared| compared.axis));
             }
             Body::AxisRecorded(body) => cite(&mut question, &[body.receipt]),
             Body::AmbientDeclared(body) => {
@@ -218,6 +220,8 @@ pub struct Entry {
     pub add: Vec<Subject>,
     /// What is no longer found.
     pub remove: Vec<(Subject, Seq)>,
+    /// The session that enters the frontier.
+    pub open_to_inheritance: Option<Seq>,
 }
 
 /// What an event changes in the index, given the state just before it (or a slice that answers
@@ -238,21 +242,34 @@ pub fn entry(before: &State, event: &Event, refused: bool) -> Entry {
         | Body::KeyRevoked(_)
         | Body::EventAcknowledged(_) => entry.add.push(Subject::Ledger),
         Body::SessionOpened(_) => {
-            entry.add.extend([Subject::Session(event.seq), Subject::Unsealed]);
+            entry
+                .add
+                .extend([Subject::Session(event.seq), Subject::Unsealed]);
         }
         Body::SessionSealed(_) => {
             entry.add.push(Subject::Session(session));
             entry.remove.push((Subject::Unsealed, session));
+            entry.open_to_inheritance = Some(session);
+            if let Some(opened) = before.sessions().get(&session) {
+                let inherits = opened.opened.body.inherits.iter();
+                entry
+                    .remove
+                    .extend(inherits.map(|seq| (Subject::Frontier, *seq)));
+            }
         }
         Body::SessionAbandoned(body) => entry.add.push(Subject::Session(body.session)),
         Body::AmbientDeclared(_) => entry.add.push(Subject::Session(session)),
         Body::BoundaryReverified(body) => {
             entry.add.push(Subject::Reverified(session));
             let unprobed = body.entries.iter().filter(|entry| entry.receipt.is_none());
-            entry.add.extend(unprobed.map(|entry| Subject::Unprobed(session, entry.axis)));
+            entry
+                .add
+                .extend(unprobed.map(|entry| Subject::Unprobed(session, entry.axis)));
         }
         Body::ProbeReceipt(body) => {
-            entry.add.push(Subject::Receipts(session, body.probe_digest));
+            entry
+                .add
+                .push(Subject::Receipts(session, body.probe_digest));
         }
         Body::AxisRecorded(body) => {
             entry.add.push(Subject::Axis(session, body.axis.clone()));
@@ -269,7 +286,9 @@ pub fn entry(before: &State, event: &Event, refused: bool) -> Entry {
         Body::ClaimPromoted(body) => {
             claim(&mut entry, session, &body.claim);
             if let Some(flag) = before.flags().get(&body.flag) {
-                entry.add.push(Subject::Statement(flag.body.statement.clone()));
+                entry
+                    .add
+                    .push(Subject::Statement(flag.body.statement.clone()));
             }
             needs(&mut entry, before, session, &body.needs);
         }
@@ -286,25 +305,18 @@ pub fn entry(before: &State, event: &Event, refused: bool) -> Entry {
     entry
 }
 
-/// A seal takes its session into the frontier, and out of it what the session inherits. This is
-/// kept apart from [`entry`] because it needs the session's opening.
-pub fn frontier(before: &State, event: &Event) -> Entry {
-    let mut entry = Entry::default();
-    if let Body::SessionSealed(_) = event.body
-        && let Some(session) = before.sessions().get(&event.session)
-    {
-        let inherits = session.opened.body.inherits.iter();
-        entry.remove = inherits.map(|inherited| (Subject::Frontier, *inherited)).collect();
-    }
-    entry
-}
-
 fn claim(entry: &mut Entry, session: Seq, id: &ClaimId) {
-    entry.add.extend([Subject::Claims(session), Subject::Claim(id.clone())]);
+    entry
+        .add
+        .extend([Subject::Claims(session), Subject::Claim(id.clone())]);
 }
 
 fn needs(entry: &mut Entry, before: &State, session: Seq, needs: &[Seq]) {
     let names = needs.iter().filter_map(|axis| before.axes().get(axis));
     let names: BTreeSet<&AxisName> = names.map(|axis| &axis.body.axis).collect();
-    entry.add.extend(names.into_iter().map(|name| Subject::Needs(session, name.clone())));
+    entry.add.extend(
+        names
+            .into_iter()
+            .map(|name| Subject::Needs(session, name.clone())),
+    );
 }

@@ -43,7 +43,7 @@
 //! And a version with a pre-release meets a requirement only if some comparator of it has a
 //! pre-release too and the same three numbers: `>=1.0` does not admit `2.0.0-rc.1`, `>=2.0.0-rc.1` does.
 
-use crate::types::{ParseError, text_serde};
+use crate::types::ParseError;
 use semver::{BuildMetadata, Prerelease, Version, VersionReq};
 use std::fmt;
 use std::str::FromStr;
@@ -102,8 +102,6 @@ impl FromStr for Requirement {
         })
     }
 }
-
-text_serde!(Requirement);
 
 /// Whether `text` has the shape of a comparator; the numbers' limits are the parser's to check.
 fn is_comparator(text: &str) -> bool {

@@ -1,0 +1,344 @@
+//! The events that can bear on a question, found step by step through an index.
+
+use crate::event::{Body, Event};
+use crate::slice::{Index, Indexed, Question, Subject};
+use crate::types::{AxisName, ClaimId, Digest, INTEGER_MAX, Seq, Text};
+use crate::verdict;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A position at or after every other.
+const LAST: Seq = Seq(INTEGER_MAX);
+
+/// The events found so far, and what has been followed already.
+pub(crate) struct Closure<'i, I: Index> {
+    index: &'i I,
+    events: BTreeMap<Seq, Indexed>,
+    session: Option<Seq>,
+    lineage: BTreeSet<Seq>,
+    taken: BTreeSet<Seq>,
+    sessions_seen: BTreeSet<Seq>,
+    statements_seen: BTreeSet<Text>,
+    claims_seen: BTreeSet<ClaimId>,
+    /// Whether some key is compromised, so that the newest record of a name may be void.
+    voidness: bool,
+}
+
+impl<'i, I: Index> Closure<'i, I> {
+    /// Everything that can bear on a question.
+    pub(crate) fn of(
+        index: &'i I,
+        question: &Question,
+    ) -> Result<BTreeMap<Seq, Indexed>, I::Error> {
+        let mut closure = Closure {
+            index,
+            events: BTreeMap::new(),
+            session: question.session,
+            lineage: BTreeSet::new(),
+            taken: BTreeSet::new(),
+            sessions_seen: BTreeSet::new(),
+            statements_seen: BTreeSet::new(),
+            claims_seen: BTreeSet::new(),
+            voidness: false,
+        };
+        closure.ledger()?;
+        if let Some(session) = question.session {
+            closure.lineage(session)?;
+        }
+        closure.ask(question)?;
+        Ok(closure.events)
+    }
+
+    fn ask(&mut self, question: &Question) -> Result<(), I::Error> {
+        if question.sessions {
+            for subject in [Subject::Unsealed, Subject::Frontier] {
+                for session in self.index.all(&subject)? {
+                    self.session(session)?;
+                }
+            }
+        }
+        for name in &question.names {
+            self.name(name)?;
+        }
+        for seq in &question.cited {
+            self.cited(*seq, question.bracket)?;
+        }
+        for probe in &question.probes {
+            self.observed(*probe, LAST)?;
+        }
+        for statement in &question.statements {
+            self.statement(statement)?;
+        }
+        for claim in &question.claims {
+            self.claim(claim)?;
+        }
+        if let Some(session) = question.session {
+            for name in &question.needed_names {
+                self.take_all(&Subject::Needs(session, name.clone()))?;
+            }
+            if question.boundary {
+                self.take_all(&Subject::Own(session))?;
+            }
+        }
+        if question.all_claims {
+            self.all_claims()?;
+        }
+        Ok(())
+    }
+
+    /// Takes in the event at a position, and says what it is.
+    fn fetch(&mut self, seq: Seq) -> Result<Event, I::Error> {
+        if let Some(indexed) = self.events.get(&seq) {
+            return Ok(indexed.event.event().clone());
+        }
+        let indexed = self.index.event(seq)?;
+        let event = indexed.event.event().clone();
+        self.events.insert(seq, indexed);
+        Ok(event)
+    }
+
+    /// Takes in an event with its session and all that it refers to; of an axis, also what the
+    /// asking session knows of it.
+    fn take(&mut self, seq: Seq) -> Result<Event, I::Error> {
+        let known = self.taken.contains(&seq);
+        let event = self.fetch(seq)?;
+        if known {
+            return Ok(event);
+        }
+        self.taken.insert(seq);
+        self.session(event.session)?;
+        for cited in event.body.references() {
+            self.take(cited)?;
+        }
+        if let Body::AxisRecorded(body) = &event.body {
+            self.axis(seq, body.receipt)?;
+        }
+        Ok(event)
+    }
+
+    fn take_all(&mut self, subject: &Subject) -> Result<(), I::Error> {
+        for seq in self.index.all(subject)? {
+            self.take(seq)?;
+        }
+        Ok(())
+    }
+
+    /// The newest of a subject; all of it where the newest may be void.
+    fn newest(&self, subject: &Subject) -> Result<Vec<Seq>, I::Error> {
+        if self.voidness {
+            return self.index.all(subject);
+        }
+        Ok(self.index.last(subject, LAST)?.into_iter().collect())
+    }
+
+    fn ledger(&mut self) -> Result<(), I::Error> {
+        for seq in self.index.all(&Subject::Ledger)? {
+            if let Body::KeyRevoked(body) = self.fetch(seq)?.body {
+                self.voidness |= body.compromised_since.is_some();
+            }
+        }
+        Ok(())
+    }
+
+    /// A session's opening, end and ambient declarations, and that it has reverified.
+    fn session(&mut self, session: Seq) -> Result<(), I::Error> {
+        if session == Seq::ZERO || !self.sessions_seen.insert(session) {
+            return Ok(());
+        }
+        for seq in self.index.all(&Subject::Session(session))? {
+            self.fetch(seq)?;
+        }
+        // The first is void last: later events of the same key are void whenever it is.
+        if let Some(first) = self.index.first(&Subject::Reverified(session))? {
+            self.fetch(first)?;
+        }
+        Ok(())
+    }
+
+    fn lineage(&mut self, session: Seq) -> Result<(), I::Error> {
+        let mut left = vec![session];
+        while let Some(session) = left.pop() {
+            if !self.lineage.insert(session) {
+                continue;
+            }
+            self.session(session)?;
+            let opened = self
+                .events
+                .get(&session)
+                .map(|indexed| indexed.event.event());
+            if let Some(Body::SessionOpened(body)) = opened.map(|event| &event.body) {
+                left.extend(body.inherits.iter());
+            }
+        }
+        Ok(())
+    }
+
+    /// The records that a name may stand for in the session.
+    fn name(&mut self, name: &AxisName) -> Result<(), I::Error> {
+        for session in self.lineage.clone() {
+            for record in self.newest(&Subject::Axis(session, name.clone()))? {
+                self.take(record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A cited event, and what it takes to judge the citation; `bracket` is the first receipt of
+    /// the proof that cites it.
+    fn cited(&mut self, seq: Seq, bracket: Option<Seq>) -> Result<(), I::Error> {
+        let event = self.take(seq)?;
+        match &event.body {
+            Body::SessionOpened(_) => self.session(seq)?,
+            Body::ProbeReceipt(body) => self.observed(body.probe_digest, LAST)?,
+            Body::AxisRecorded(body) => {
+                if let (Some(probe), Some(first)) = (self.probe_of(body.receipt), bracket) {
+                    self.observed(probe, first)?;
+                }
+            }
+            Body::ClaimFlagged(body) => self.claim(&body.claim)?,
+            Body::ActionGated(_) => self.take_all(&Subject::Gate(seq))?,
+            _other => {}
+        }
+        Ok(())
+    }
+
+    fn probe_of(&self, receipt: Seq) -> Option<Digest> {
+        match &self.events.get(&receipt)?.event.event().body {
+            Body::ProbeReceipt(body) => Some(body.probe_digest),
+            _other => None,
+        }
+    }
+
+    /// What the asking session knows of an axis.
+    fn axis(&mut self, axis: Seq, receipt: Seq) -> Result<(), I::Error> {
+        if let Some(probe) = self.probe_of(receipt) {
+            self.observed(probe, LAST)?;
+        }
+        if let Some(session) = self.session {
+            for seq in self.newest(&Subject::Unprobed(session, axis))? {
+                self.fetch(seq)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The asking session's newest receipt of a probe, at or before a position.
+    fn observed(&mut self, probe: Digest, at_most: Seq) -> Result<(), I::Error> {
+        if let Some(session) = self.session
+            && let Some(seq) = self
+                .index
+                .last(&Subject::Receipts(session, probe), at_most)?
+        {
+            self.take(seq)?;
+        }
+        Ok(())
+    }
+
+    /// Every claim that was bound to a statement.
+    fn statement(&mut self, statement: &Text) -> Result<(), I::Error> {
+        if !self.statements_seen.insert(statement.clone()) {
+            return Ok(());
+        }
+        for seq in self.index.all(&Subject::Statement(statement.clone()))? {
+            for claim in self.fetch(seq)?.body.claims() {
+                self.claim(&claim)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All that was said of a claim, and what its admissibility to the session rests on.
+    fn claim(&mut self, claim: &ClaimId) -> Result<(), I::Error> {
+        if !self.claims_seen.insert(claim.clone()) {
+            return Ok(());
+        }
+        for seq in self.index.all(&Subject::Claim(claim.clone()))? {
+            let event = self.take(seq)?;
+            match &event.body {
+                Body::ClaimFlagged(body) => self.statement(&body.statement)?,
+                Body::ClaimVerified(body) => {
+                    self.support(&event, &body.receipts, &body.needs, &body.from)?;
+                }
+                Body::ClaimPromoted(body) => {
+                    self.support(&event, &[body.receipt], &body.needs, &body.from)?;
+                }
+                _other => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The claims that a support is derived from, and the evidence against it.
+    fn support(
+        &mut self,
+        event: &Event,
+        receipts: &[Seq],
+        needs: &[Seq],
+        from: &[ClaimId],
+    ) -> Result<(), I::Error> {
+        if !self.lineage.contains(&event.session) {
+            return Ok(());
+        }
+        for claim in from {
+            self.claim(claim)?;
+        }
+        let proofs: BTreeSet<Digest> = receipts
+            .iter()
+            .filter_map(|receipt| self.probe_of(*receipt))
+            .collect();
+        for session in self.lineage.clone() {
+            for proof in &proofs {
+                self.counter_evidence(event.seq, session, *proof, needs)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn counter_evidence(
+        &mut self,
+        support: Seq,
+        session: Seq,
+        proof: Digest,
+        needs: &[Seq],
+    ) -> Result<(), I::Error> {
+        let newest = self.index.last(&Subject::Receipts(session, proof), LAST)?;
+        let Some(run) = newest.filter(|run| *run > support) else {
+            return Ok(());
+        };
+        let Body::ProbeReceipt(receipt) = self.take(run)?.body else {
+            return Ok(());
+        };
+        if verdict::is_successful(&receipt) {
+            return Ok(());
+        }
+        for axis in needs {
+            let Body::AxisRecorded(record) = self.take(*axis)?.body else {
+                continue;
+            };
+            let Some(probe) = self.probe_of(record.receipt) else {
+                continue;
+            };
+            if let Some(seq) = self.index.last(&Subject::Receipts(session, probe), run)? {
+                self.take(seq)?;
+            }
+            for seq in self.newest(&Subject::Unprobed(session, *axis))? {
+                self.fetch(seq)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every claim of the lineage, and of sessions that are not sealed.
+    fn all_claims(&mut self) -> Result<(), I::Error> {
+        let mut sessions = self.lineage.clone();
+        sessions.extend(self.index.all(&Subject::Unsealed)?);
+        for session in sessions {
+            self.session(session)?;
+            for seq in self.index.all(&Subject::Claims(session))? {
+                for claim in self.fetch(seq)?.body.claims() {
+                    self.claim(&claim)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
