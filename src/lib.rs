@@ -15,6 +15,7 @@ pub mod key;
 pub mod probe_spec;
 pub mod types;
 
+pub mod cli;
 pub mod home;
 pub mod probe;
 pub mod store;
