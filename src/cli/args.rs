@@ -148,6 +148,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  handoff help all")]
     Help(Help),
     /// Print the version
+    #[command(after_help = "Example:\n  handoff version --json")]
     Version,
 }
 
@@ -202,4 +203,190 @@ fn read(matches: &ArgMatches) -> Result<Request, clap::Error> {
         common: Common::gather(&levels),
         command: line.command.unwrap_or(Command::Help(help)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Seq;
+    use std::time::Duration;
+
+    fn parsed(words: &[&str]) -> Request {
+        let argv: Vec<OsString> = ["handoff"]
+            .iter()
+            .chain(words)
+            .map(OsString::from)
+            .collect();
+        parse(&argv).unwrap()
+    }
+
+    #[test]
+    fn an_observed_value_belongs_to_the_name_before_it() {
+        let words = [
+            "ambient",
+            "--allow",
+            "host=a",
+            "--observed",
+            "x",
+            "--observed",
+            "y",
+            "--allow",
+            "zone=b",
+            "--allow=user=c",
+            "--observed",
+            "z",
+        ];
+        let Command::Ambient(ambient) = parsed(&words).command else {
+            panic!("not ambient");
+        };
+        let seen: Vec<(&str, Vec<&str>)> = ambient
+            .entries
+            .iter()
+            .map(|entry| {
+                let observed = entry.observed.iter().map(|value| value.as_str());
+                (entry.allowed.name.as_str(), observed.collect())
+            })
+            .collect();
+        let expected = [
+            ("host", vec!["x", "y"]),
+            ("zone", vec![]),
+            ("user", vec!["z"]),
+        ];
+        assert_eq!(seen, expected);
+        let none = Ambient {
+            entries: Vec::new(),
+        };
+        assert_eq!(
+            parsed(&["ambient", "--none"]).command,
+            Command::Ambient(none)
+        );
+    }
+
+    #[test]
+    fn common_options_count_before_and_after_the_command() {
+        let head = format!("handoff1:0123456789ab:7:{}", "0".repeat(64));
+        let words = [
+            "--trust",
+            "a.pub",
+            "--session",
+            "3",
+            "--expect",
+            &head,
+            "--json",
+            "key",
+            "--wait",
+            "1s",
+            "show",
+            "--trust",
+            "b.pub",
+            "--session",
+            "4",
+        ];
+        let common = parsed(&words).common;
+        let files = ["a.pub", "b.pub"].map(|file| KeySource::File(file.into()));
+        assert_eq!(common.trust, files);
+        assert_eq!(common.session, Some(Seq(4)));
+        assert_eq!(
+            common.expect.map(|head| head.to_string()),
+            Some(head.clone())
+        );
+        assert_eq!(common.wait, Some(Duration::from_secs(1)));
+        assert!(common.json);
+        let after = parsed(&["verify", "x.db", "--expect", &head]).common.expect;
+        assert_eq!(after.map(|head| head.to_string()), Some(head));
+    }
+
+    #[test]
+    fn a_command_with_an_option_of_that_name_keeps_it_for_itself() {
+        let head = format!("handoff1:0123456789ab:7:{}", "0".repeat(64));
+        let words = [
+            "--expect", &head, "probe", "--expect", "value=1", "--", "a", "--json", "-x",
+        ];
+        let request = parsed(&words);
+        assert_eq!(
+            request.common.expect.map(|head| head.to_string()),
+            Some(head)
+        );
+        assert!(!request.common.json);
+        let Command::Probe(probe) = request.command else {
+            panic!("not probe");
+        };
+        assert_eq!(probe.options.expect, ["value=1"]);
+        let argv = ["a", "--json", "-x"].map(str::to_owned).to_vec();
+        assert_eq!(probe.check, Check::Argv(argv));
+
+        let request = parsed(&["--session", "3", "log", "--session", "4"]);
+        assert_eq!(request.common.session, Some(Seq(3)));
+        let Command::Log(log) = request.command else {
+            panic!("not log");
+        };
+        assert_eq!(log.session, Some(Seq(4)));
+    }
+
+    #[test]
+    fn evidence_is_a_probe_or_a_receipt_and_a_flag_may_lack_its_step() {
+        let claim = [
+            "claim", "a", "b", "--needs", "x,y@3", "--needs", "z", "--from", "c,d",
+        ];
+        let words = [&claim[..], &["--receipt", "7"]].concat();
+        let Command::Claim(claim) = parsed(&words).command else {
+            panic!("not claim");
+        };
+        assert_eq!(claim.evidence, Evidence::Receipt(Seq(7)));
+        assert_eq!(
+            (claim.grounds.needs.len(), claim.grounds.from.len()),
+            (3, 2)
+        );
+        for words in [
+            &["flag", "a", "b"][..],
+            &["flag", "a", "b", "--because", ""],
+        ] {
+            let Command::Flag(flag) = parsed(words).command else {
+                panic!("not flag");
+            };
+            assert_eq!(flag.step.probe, None);
+        }
+        let Command::Flag(flag) = parsed(&["flag", "a", "b", "--check", "os"]).command else {
+            panic!("not flag");
+        };
+        let check = flag.step.probe.map(|probe| probe.check);
+        assert_eq!(check, Some(Check::Native("os".to_owned())));
+    }
+
+    #[test]
+    fn grounds_are_a_rule_of_the_ledger_and_not_of_the_command_line() {
+        for words in [
+            &["promote", "a"][..],
+            &[
+                "promote",
+                "a",
+                "--needs",
+                "x",
+                "--environment-independent",
+                "w",
+            ],
+            &["claim", "a", "--check", "os"],
+        ] {
+            parsed(words);
+        }
+    }
+
+    #[test]
+    fn sessions_to_inherit_are_listed_by_spaces_commas_or_again() {
+        let words = [
+            "resume",
+            "--agent",
+            "a",
+            "--inherit",
+            "3",
+            "5,7",
+            "--inherit",
+            "9",
+            "--no-exec",
+        ];
+        let Command::Resume(resume) = parsed(&words).command else {
+            panic!("not resume");
+        };
+        assert_eq!(resume.open.inherit, [3, 5, 7, 9].map(Seq));
+    }
 }

@@ -109,7 +109,7 @@ pub fn completions(asked: &Completions, output: &mut Output) -> Result<Exit, Fai
 /// Environment, if a file cannot be written.
 pub fn man(asked: &Man, output: &mut Output) -> Result<Exit, Failure> {
     let mut pages = Vec::new();
-    let mut root = command();
+    let mut root = command().after_help(EXITS.trim());
     root.build();
     collect_pages(&root, &mut pages).map_err(|error| {
         Failure::environment("io", format!("a manual page cannot be written: {error}"))
@@ -177,8 +177,9 @@ fn all() -> String {
     let mut text = INTRODUCTION.to_owned();
     groups(&mut text, &EVERYDAY);
     groups(&mut text, &OTHER);
+    text.push_str("\nOptions of every command\n");
     let options = command()
-        .help_template("\n{options}")
+        .help_template("{options}\n")
         .render_help()
         .to_string();
     text.push_str(&options);

@@ -163,3 +163,38 @@ impl Failure {
         json!({ "error": error })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_says_the_same_to_a_person_and_to_a_program() {
+        let failure = Failure::environment("locked", "another process has held the lock for 5s")
+            .next("handoff seal --wait 30s")
+            .retryable()
+            .details(json!({ "waited_ms": 5000 }));
+        assert_eq!(
+            failure.text(),
+            "error: another process has held the lock for 5s\nnext: handoff seal --wait 30s"
+        );
+        let body = json!({ "error": {
+            "code": "locked",
+            "message": "another process has held the lock for 5s",
+            "next": "handoff seal --wait 30s",
+            "retryable": true,
+            "details": { "waited_ms": 5000 },
+        }});
+        assert_eq!(failure.body(), body);
+    }
+
+    #[test]
+    fn a_failure_without_a_command_to_type_says_null() {
+        let failure = Failure::no("blocked", "db.host drifted");
+        assert_eq!(failure.text(), "error: db.host drifted");
+        let error = json!({
+            "code": "blocked", "message": "db.host drifted", "next": null, "retryable": false
+        });
+        assert_eq!(failure.body(), json!({ "error": error }));
+    }
+}

@@ -77,28 +77,41 @@ impl Common {
 /// option of the same name. There they are hidden, since the help of the whole shows them; and only
 /// the root reads the environment, so that what is typed wins. An empty variable is as none.
 pub(super) fn everywhere(root: Command) -> Command {
-    let root = Common::augment_args(root);
-    root.mut_subcommands(beneath).mut_args(|option| {
-        let is_empty = |name| std::env::var_os(name).is_some_and(|value| value.is_empty());
-        match option.get_env() {
-            Some(name) if is_empty(name) => option.env(Resettable::Reset),
-            Some(_) | None => option,
+    let at_root = options().into_iter().map(|option| {
+        let value = option.get_env().and_then(std::env::var_os);
+        if value.is_some_and(|value| value.is_empty()) {
+            option.env(Resettable::Reset)
+        } else {
+            option
         }
-    })
+    });
+    root.args(at_root).mut_subcommands(beneath)
 }
 
 fn beneath(command: Command) -> Command {
-    let common = Common::augment_args(Command::new(""));
-    let missing: Vec<Arg> = common
-        .get_arguments()
-        .filter(|option| {
-            command
-                .get_arguments()
-                .all(|own| own.get_long() != option.get_long())
-        })
-        .map(|option| option.clone().env(Resettable::Reset).hide(true))
-        .collect();
-    command.args(missing).mut_subcommands(beneath)
+    let mut missing = options();
+    missing.retain(|option| {
+        let mut own = command.get_arguments();
+        own.all(|own| own.get_long() != option.get_long())
+    });
+    let names: Vec<&str> = missing.iter().filter_map(Arg::get_long).collect();
+    let closing = format!("Also --{}: see handoff help all", names.join(", --"));
+    let closing = match command.get_after_help() {
+        Some(example) => format!("{example}\n\n{closing}"),
+        None => closing,
+    };
+    let hidden = missing
+        .into_iter()
+        .map(|option| option.env(Resettable::Reset).hide(true));
+    command
+        .args(hidden)
+        .after_help(closing)
+        .mut_subcommands(beneath)
+}
+
+fn options() -> Vec<Arg> {
+    let only = Common::augment_args(Command::new(""));
+    only.get_arguments().cloned().collect()
 }
 
 fn innermost<T: Clone + Send + Sync + 'static>(levels: &[&ArgMatches], id: &str) -> Option<T> {

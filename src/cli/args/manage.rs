@@ -22,14 +22,17 @@ pub struct Init {
 #[derive(Debug, Clone, PartialEq, Eq, clap::Subcommand)]
 pub enum Key {
     /// Make a key pair outside the ledger, readable by you alone
+    #[command(after_help = "Example:\n  handoff key new")]
     New {
         /// Where to write it (default: the data folder)
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
     /// Print the public half of your key
+    #[command(after_help = "Example:\n  handoff key show > me.pub")]
     Show,
     /// List the keys this ledger knows, with their roles
+    #[command(after_help = "Example:\n  handoff key list --json")]
     List,
     /// Let a key write
     #[command(after_help = "Example:\n  handoff key authorize ci.pub --label ci")]
@@ -77,8 +80,10 @@ pub enum Trust {
         label: Option<Name>,
     },
     /// List the pinned roots
+    #[command(after_help = "Example:\n  handoff trust list")]
     List,
     /// Take a pin away
+    #[command(after_help = "Example:\n  handoff trust remove acme-root.pub")]
     Remove {
         /// The root's public key, or a file that holds it
         #[arg(value_name = "KEY|FILE")]
@@ -93,8 +98,10 @@ pub enum Session {
     #[command(after_help = "Example:\n  handoff session open --agent builder --purpose 'fix CI'")]
     Open(Open),
     /// List the sessions: open, sealed, abandoned
+    #[command(after_help = "Example:\n  handoff session list")]
     List,
     /// End a session without a seal
+    #[command(after_help = "Example:\n  handoff session abandon 12 --reason 'runner was lost'")]
     Abandon {
         /// The session
         #[arg(value_name = "N", value_parser = session)]

@@ -49,15 +49,33 @@ pub(super) fn path(words: &[String]) -> Vec<String> {
 pub(super) fn failure(error: &clap::Error, words: &[String]) -> Failure {
     let mut next = vec!["handoff".to_owned()];
     let path = path(words);
+    // The likeliest comes last.
     let suggested = texts_of(error, ContextKind::SuggestedSubcommand);
-    match (path.as_slice(), suggested.first()) {
+    match (path.as_slice(), suggested.last()) {
         ([], None) => next.push("help".to_owned()),
         (path, suggested) => {
             next.extend(path.iter().cloned().chain(suggested.cloned()));
             next.push("--help".to_owned());
         }
     }
-    Failure::usage(message(error)).next(next.join(" "))
+    let message = format!("{}{}", message(error), origin(error, words));
+    Failure::usage(message).next(next.join(" "))
+}
+
+/// Where a wrong value stands if it was not typed.
+fn origin(error: &clap::Error, words: &[String]) -> String {
+    let argument = argument(error).unwrap_or_default();
+    let long = argument.split(' ').next().unwrap_or_default();
+    let is_typed = words.iter().any(|word| word.starts_with(long));
+    let command = super::command();
+    let mut options = command.get_arguments();
+    let variable = options
+        .find(|option| Some(long) == option.get_long().map(|name| format!("--{name}")).as_deref())
+        .and_then(clap::Arg::get_env);
+    match variable {
+        Some(variable) if !is_typed => format!(" (from {})", variable.display()),
+        Some(_) | None => String::new(),
+    }
 }
 
 fn message(error: &clap::Error) -> String {
