@@ -36,6 +36,7 @@ pub mod vacuous;
 pub mod verdict;
 pub mod version;
 
+pub mod cli;
 pub mod home;
 pub mod probe;
 pub mod store;

@@ -1,3 +1,7 @@
 //! The program `handoff`.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    handoff_ledger::cli::main()
+}

@@ -1,0 +1,392 @@
+//! The command line as types: what may be typed, and what was.
+
+mod common;
+mod manage;
+mod probe;
+mod read;
+mod record;
+mod usage;
+mod values;
+
+pub use common::Common;
+pub use manage::{
+    Acknowledge, Acknowledged, Completions, Demo, Export, Help, Import, Init, Key, Man, Open,
+    Session, Trust,
+};
+pub use probe::{Check, Evidence, ProbeArgs, ProbeOptions, Step};
+pub use read::{BRIEF_CHARACTERS, Brief, Can, Log, Reprobe, Resume, Show, StateArgs, Verify};
+pub use record::{
+    Ambient, AmbientEntry, Axis, Claim, Class, Discard, Flag, Grounds, Promote, Retract,
+};
+pub use values::{AxisReference, DURATION_MAX, KeySource, NamedReason};
+
+use super::output::Format;
+use super::report::Failure;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use std::ffi::OsString;
+
+/// Widest help, in columns.
+const HELP_COLUMNS: usize = 100;
+
+/// What was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The options of every command.
+    pub common: Common,
+    /// The command.
+    pub command: Command,
+}
+
+/// Hand conclusions to the next agent session, with the environment they held in.
+#[derive(Debug, clap::Parser)]
+#[command(name = "handoff", version, disable_help_subcommand = true, max_term_width = HELP_COLUMNS)]
+struct Line {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// The commands.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Subcommand)]
+pub enum Command {
+    /// Make a ledger here, and a key of your own
+    #[command(after_help = "Example:\n  handoff init --name staging")]
+    Init(Init),
+    /// Make, show, list, authorize or revoke keys
+    #[command(subcommand)]
+    Key(Key),
+    /// Pin the root keys that ledgers are judged by
+    #[command(subcommand)]
+    Trust(Trust),
+    /// Open, list or abandon sessions
+    #[command(subcommand)]
+    Session(Session),
+    /// Run a probe and record what the tool saw
+    #[command(after_help = "Example:\n  \
+        handoff probe --extract json:/status --expect value=ok -- curl -fsS http://db/health")]
+    Probe(ProbeArgs),
+    /// Record a property of the environment that claims may need
+    #[command(after_help = "Example:\n  \
+        handoff axis python --class dependency_version --holds-if 'semver=>=3.11' -- python3 -V")]
+    Axis(Axis),
+    /// Declare what may drift without invalidating anything
+    #[command(after_help = "Example:\n  \
+        handoff ambient --allow host.name='runners are ephemeral' --observed ci-41")]
+    Ambient(Ambient),
+    /// Record a verified claim: what it states, needs and is proved by
+    #[command(after_help = "Example:\n  \
+        handoff claim tests-pass 'the suite passes' --needs python \\\n    \
+        --expect 'stdout~[0-9]+ passed' -- pytest -q")]
+    Claim(Claim),
+    /// Record an unverified claim, with the step that would verify it
+    #[command(after_help = "Example:\n  \
+        handoff flag orders-v2 '/v2/orders exists' --because 'openapi.yaml line 88' \\\n    \
+        --check http=http://api/v2/orders")]
+    Flag(Flag),
+    /// Run a flag's step now; if it is met, the claim is verified
+    #[command(after_help = "Example:\n  handoff promote orders-v2 --needs api.host")]
+    Promote(Promote),
+    /// Withdraw claims, in every session
+    #[command(after_help = "Example:\n  handoff retract tests-pass --reason 'suite was skipped'")]
+    Retract(Retract),
+    /// Close a flag without verifying it
+    #[command(after_help = "Example:\n  handoff discard orders-v2 --reason 'no longer planned'")]
+    Discard(Discard),
+    /// Seal the session, so that others inherit it
+    #[command(after_help = "Example:\n  handoff seal --session 12")]
+    Seal,
+    /// As root: say that refused events, or a rollback, are known of
+    #[command(after_help = "Example:\n  handoff acknowledge 77 --reason 'old client, no effect'")]
+    Acknowledge(Acknowledge),
+    /// As root: allow this program's newest format in the ledger
+    #[command(after_help = "Example:\n  handoff upgrade")]
+    Upgrade,
+    /// Open a session on what earlier ones left: verify, probe again, brief
+    #[command(after_help = "Example:\n  handoff resume --agent builder --require db-is-staging")]
+    Resume(Resume),
+    /// Probe the inherited axes again
+    #[command(after_help = "Example:\n  handoff reverify --only db-is-staging --dry-run")]
+    Reverify(Reprobe),
+    /// Tell what may not, and what may, be acted on
+    #[command(after_help = "Example:\n  handoff brief --max-chars 2000")]
+    Brief(Brief),
+    /// Ask whether claims may be acted on; exit 0 if all may
+    #[command(after_help = "Example:\n  handoff can db-is-staging tests-pass")]
+    Can(Can),
+    /// Verify a ledger, or a file that somebody handed you
+    #[command(after_help = "Example:\n  handoff verify evidence.db --trust acme-root.pub")]
+    Verify(Verify),
+    /// List the events
+    #[command(after_help = "Example:\n  handoff log --session 12 --kind axis.recorded")]
+    Log(Log),
+    /// Show an event
+    #[command(after_help = "Example:\n  handoff show 41 --raw | sha256sum")]
+    Show(Show),
+    /// Show the state of the session's axes and claims
+    #[command(after_help = "Example:\n  handoff state --session 12 --at 90")]
+    State(StateArgs),
+    /// Print the head line, to be kept elsewhere
+    #[command(after_help = "Example:\n  handoff head >> ~/heads")]
+    Head,
+    /// Write the ledger as JSON Lines, byte for byte
+    #[command(after_help = "Example:\n  handoff export -o ledger.jsonl")]
+    Export(Export),
+    /// Make a ledger file of an export
+    #[command(after_help = "Example:\n  handoff import ledger.jsonl --to restored.db")]
+    Import(Import),
+    /// Watch a whole handoff, with real probes, in a scratch folder
+    #[command(after_help = "Example:\n  handoff demo")]
+    Demo(Demo),
+    /// Print completions for a shell
+    #[command(after_help = "Example:\n  \
+        handoff completions bash > ~/.local/share/bash-completion/completions/handoff")]
+    Completions(Completions),
+    /// Print the manual pages
+    #[command(after_help = "Example:\n  handoff man --out ~/.local/share/man/man1")]
+    Man(Man),
+    /// Print this help, that of a command, or all
+    #[command(after_help = "Example:\n  handoff help all")]
+    Help(Help),
+    /// Print the version
+    #[command(after_help = "Example:\n  handoff version --json")]
+    Version,
+}
+
+/// What may be typed.
+pub fn command() -> clap::Command {
+    common::everywhere(Line::command())
+}
+
+/// What `argv` asks to be printed; read before it is known whether `argv` is right.
+pub fn format(argv: &[OsString]) -> Format {
+    let options = argv.iter().take_while(|word| *word != "--");
+    if options.into_iter().any(|word| word == "--json") {
+        Format::Json
+    } else {
+        Format::Text
+    }
+}
+
+/// What `argv`, the program's name first, asks for. No command at all asks for help.
+///
+/// # Errors
+/// A usage failure that names the word at fault and the command to type next.
+pub fn parse(argv: &[OsString]) -> Result<Request, Failure> {
+    let words = usage::texts(argv)?;
+    let read = command()
+        .try_get_matches_from(&words)
+        .and_then(|matches| read(&matches));
+    let error = match read {
+        Ok(request) => return Ok(request),
+        Err(error) => error,
+    };
+    let command = if error.kind() == ErrorKind::DisplayVersion {
+        Command::Version
+    } else if error.kind() == ErrorKind::DisplayHelp {
+        let topic = usage::path(&words);
+        Command::Help(Help { topic })
+    } else {
+        return Err(usage::failure(&error, &words));
+    };
+    let common = Common::default();
+    Ok(Request { common, command })
+}
+
+fn read(matches: &ArgMatches) -> Result<Request, clap::Error> {
+    let levels: Vec<&ArgMatches> = std::iter::successors(Some(matches), |level| {
+        level.subcommand().map(|(_, below)| below)
+    })
+    .collect();
+    let line = Line::from_arg_matches(matches)?;
+    let help = Help { topic: Vec::new() };
+    Ok(Request {
+        common: Common::gather(&levels),
+        command: line.command.unwrap_or(Command::Help(help)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Seq;
+    use std::time::Duration;
+
+    fn parsed(words: &[&str]) -> Request {
+        let argv: Vec<OsString> = ["handoff"]
+            .iter()
+            .chain(words)
+            .map(OsString::from)
+            .collect();
+        parse(&argv).unwrap()
+    }
+
+    #[test]
+    fn an_observed_value_belongs_to_the_name_before_it() {
+        let words = [
+            "ambient",
+            "--allow",
+            "host=a",
+            "--observed",
+            "x",
+            "--observed",
+            "y",
+            "--allow",
+            "zone=b",
+            "--allow=user=c",
+            "--observed",
+            "z",
+        ];
+        let Command::Ambient(ambient) = parsed(&words).command else {
+            panic!("not ambient");
+        };
+        let seen: Vec<(&str, Vec<&str>)> = ambient
+            .entries
+            .iter()
+            .map(|entry| {
+                let observed = entry.observed.iter().map(|value| value.as_str());
+                (entry.allowed.name.as_str(), observed.collect())
+            })
+            .collect();
+        let expected = [
+            ("host", vec!["x", "y"]),
+            ("zone", vec![]),
+            ("user", vec!["z"]),
+        ];
+        assert_eq!(seen, expected);
+        let none = Ambient {
+            entries: Vec::new(),
+        };
+        assert_eq!(
+            parsed(&["ambient", "--none"]).command,
+            Command::Ambient(none)
+        );
+    }
+
+    #[test]
+    fn common_options_count_before_and_after_the_command() {
+        let head = format!("handoff1:0123456789ab:7:{}", "0".repeat(64));
+        let words = [
+            "--trust",
+            "a.pub",
+            "--session",
+            "3",
+            "--expect",
+            &head,
+            "--json",
+            "key",
+            "--wait",
+            "1s",
+            "show",
+            "--trust",
+            "b.pub",
+            "--session",
+            "4",
+        ];
+        let common = parsed(&words).common;
+        let files = ["a.pub", "b.pub"].map(|file| KeySource::File(file.into()));
+        assert_eq!(common.trust, files);
+        assert_eq!(common.session, Some(Seq(4)));
+        assert_eq!(
+            common.expect.map(|head| head.to_string()),
+            Some(head.clone())
+        );
+        assert_eq!(common.wait, Some(Duration::from_secs(1)));
+        assert!(common.json);
+        let after = parsed(&["verify", "x.db", "--expect", &head]).common.expect;
+        assert_eq!(after.map(|head| head.to_string()), Some(head));
+    }
+
+    #[test]
+    fn a_command_with_an_option_of_that_name_keeps_it_for_itself() {
+        let head = format!("handoff1:0123456789ab:7:{}", "0".repeat(64));
+        let words = [
+            "--expect", &head, "probe", "--expect", "value=1", "--", "a", "--json", "-x",
+        ];
+        let request = parsed(&words);
+        assert_eq!(
+            request.common.expect.map(|head| head.to_string()),
+            Some(head)
+        );
+        assert!(!request.common.json);
+        let Command::Probe(probe) = request.command else {
+            panic!("not probe");
+        };
+        assert_eq!(probe.options.expect, ["value=1"]);
+        let argv = ["a", "--json", "-x"].map(str::to_owned).to_vec();
+        assert_eq!(probe.check, Check::Argv(argv));
+
+        let request = parsed(&["--session", "3", "log", "--session", "4"]);
+        assert_eq!(request.common.session, Some(Seq(3)));
+        let Command::Log(log) = request.command else {
+            panic!("not log");
+        };
+        assert_eq!(log.session, Some(Seq(4)));
+    }
+
+    #[test]
+    fn evidence_is_a_probe_or_a_receipt_and_a_flag_may_lack_its_step() {
+        let claim = [
+            "claim", "a", "b", "--needs", "x,y@3", "--needs", "z", "--from", "c,d",
+        ];
+        let words = [&claim[..], &["--receipt", "7"]].concat();
+        let Command::Claim(claim) = parsed(&words).command else {
+            panic!("not claim");
+        };
+        assert_eq!(claim.evidence, Evidence::Receipt(Seq(7)));
+        assert_eq!(
+            (claim.grounds.needs.len(), claim.grounds.from.len()),
+            (3, 2)
+        );
+        for words in [
+            &["flag", "a", "b"][..],
+            &["flag", "a", "b", "--because", ""],
+        ] {
+            let Command::Flag(flag) = parsed(words).command else {
+                panic!("not flag");
+            };
+            assert_eq!(flag.step.probe, None);
+        }
+        let Command::Flag(flag) = parsed(&["flag", "a", "b", "--check", "os"]).command else {
+            panic!("not flag");
+        };
+        let check = flag.step.probe.map(|probe| probe.check);
+        assert_eq!(check, Some(Check::Native("os".to_owned())));
+    }
+
+    #[test]
+    fn grounds_are_a_rule_of_the_ledger_and_not_of_the_command_line() {
+        for words in [
+            &["promote", "a"][..],
+            &[
+                "promote",
+                "a",
+                "--needs",
+                "x",
+                "--environment-independent",
+                "w",
+            ],
+            &["claim", "a", "--check", "os"],
+        ] {
+            parsed(words);
+        }
+    }
+
+    #[test]
+    fn sessions_to_inherit_are_listed_by_spaces_commas_or_again() {
+        let words = [
+            "resume",
+            "--agent",
+            "a",
+            "--inherit",
+            "3",
+            "5,7",
+            "--inherit",
+            "9",
+            "--no-exec",
+        ];
+        let Command::Resume(resume) = parsed(&words).command else {
+            panic!("not resume");
+        };
+        assert_eq!(resume.open.inherit, [3, 5, 7, 9].map(Seq));
+    }
+}

@@ -1,0 +1,127 @@
+//! The options of every command. They stand before the command or after it; only where a command
+//! has an option of that name itself (`--expect` of a probe, `--session` of the log) before it.
+
+use super::values::{KeySource, duration, session};
+use crate::types::{HeadLine, Seq};
+use clap::builder::Resettable;
+use clap::{Arg, ArgMatches, Args, Command};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The options of every command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
+pub struct Common {
+    /// The ledger file, in place of the one found upward
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "HANDOFF_LEDGER",
+        hide_env_values = true
+    )]
+    pub ledger: Option<PathBuf>,
+    /// The file of the key to sign with
+    #[arg(long, value_name = "FILE", env = "HANDOFF_KEY", hide_env_values = true)]
+    pub key: Option<PathBuf>,
+    /// The session to speak for, in place of the one open here
+    #[arg(
+        long,
+        value_name = "N",
+        env = "HANDOFF_SESSION",
+        hide_env_values = true,
+        value_parser = session
+    )]
+    pub session: Option<Seq>,
+    /// Print one JSON document, errors included
+    #[arg(long)]
+    pub json: bool,
+    /// Trust this root key, or those in this file, for this command (repeatable)
+    #[arg(
+        long,
+        value_name = "KEY|FILE",
+        env = "HANDOFF_TRUST",
+        hide_env_values = true
+    )]
+    pub trust: Vec<KeySource>,
+    /// Demand that the ledger holds this head
+    #[arg(
+        id = "head",
+        long = "expect",
+        value_name = "HEAD",
+        env = "HANDOFF_EXPECT",
+        hide_env_values = true
+    )]
+    pub expect: Option<HeadLine>,
+    /// Wait this long for a lock (5s)
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub wait: Option<Duration>,
+}
+
+impl Common {
+    /// The options as given at any of `levels`, the outermost first: the innermost wins, and keys
+    /// to trust add up.
+    pub(super) fn gather(levels: &[&ArgMatches]) -> Common {
+        Common {
+            ledger: innermost(levels, "ledger"),
+            key: innermost(levels, "key"),
+            session: innermost(levels, "session"),
+            json: levels.iter().any(|level| level.get_flag("json")),
+            trust: levels.iter().flat_map(|level| trusted(level)).collect(),
+            expect: innermost(levels, "head"),
+            wait: innermost(levels, "wait"),
+        }
+    }
+}
+
+/// `root` with its common options, which hold at every command below it too, unless that has an
+/// option of the same name. There they are hidden, since the help of the whole shows them; and only
+/// the root reads the environment, so that what is typed wins. An empty variable is as none.
+pub(super) fn everywhere(root: Command) -> Command {
+    let at_root = options().into_iter().map(|option| {
+        let value = option.get_env().and_then(std::env::var_os);
+        if value.is_some_and(|value| value.is_empty()) {
+            option.env(Resettable::Reset)
+        } else {
+            option
+        }
+    });
+    root.args(at_root).mut_subcommands(beneath)
+}
+
+fn beneath(command: Command) -> Command {
+    let mut missing = options();
+    missing.retain(|option| {
+        let mut own = command.get_arguments();
+        own.all(|own| own.get_long() != option.get_long())
+    });
+    let names: Vec<&str> = missing.iter().filter_map(Arg::get_long).collect();
+    let closing = format!("Also --{}: see handoff help all", names.join(", --"));
+    let closing = match command.get_after_help() {
+        Some(example) => format!("{example}\n\n{closing}"),
+        None => closing,
+    };
+    let hidden = missing
+        .into_iter()
+        .map(|option| option.env(Resettable::Reset).hide(true));
+    command
+        .args(hidden)
+        .after_help(closing)
+        .mut_subcommands(beneath)
+}
+
+fn options() -> Vec<Arg> {
+    let only = Common::augment_args(Command::new(""));
+    only.get_arguments().cloned().collect()
+}
+
+fn innermost<T: Clone + Send + Sync + 'static>(levels: &[&ArgMatches], id: &str) -> Option<T> {
+    let given = |level: &&ArgMatches| level.try_get_one::<T>(id).ok().flatten().cloned();
+    levels.iter().rev().find_map(given)
+}
+
+fn trusted(level: &ArgMatches) -> Vec<KeySource> {
+    let given = level.try_get_many::<KeySource>("trust").ok().flatten();
+    given
+        .map(|keys| keys.cloned().collect())
+        .unwrap_or_default()
+}

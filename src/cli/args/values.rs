@@ -1,0 +1,214 @@
+//! Values of the command line that no event holds as such, each parsed from its one spelling.
+
+use crate::types::{AxisName, ParseError, PublicKey, Seq, Text};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Longest duration the command line takes: 365 days.
+pub const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// The duration that `text` spells: a whole number above 0 and its unit, `ms`, `s`, `m`, `h` or
+/// `d`; at most [`DURATION_MAX`].
+///
+/// # Errors
+/// Any other text, be it 0, signed, with a fraction, a leading zero or no unit.
+pub(super) fn duration(text: &str) -> Result<Duration, ParseError> {
+    let wanted = "a duration such as 250ms, 10s, 5m, 12h or 7d, at least 1ms and at most 365d";
+    let refused = || ParseError::new(wanted, start_of(text));
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at_checked(digits).ok_or_else(refused)?;
+    let unit_ms: u64 = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(refused()),
+    };
+    if number.starts_with('0') {
+        return Err(refused());
+    }
+    number
+        .parse::<u64>()
+        .ok()
+        .and_then(|count| count.checked_mul(unit_ms))
+        .map(Duration::from_millis)
+        .filter(|duration| *duration <= DURATION_MAX)
+        .ok_or_else(refused)
+}
+
+/// The session that `text` names: the seq of its `session.opened`, which is never 0.
+///
+/// # Errors
+/// Any other text.
+pub(super) fn session(text: &str) -> Result<Seq, ParseError> {
+    match text.parse() {
+        Ok(seq) if seq > Seq::ZERO => Ok(seq),
+        Ok(_) | Err(_) => Err(ParseError::new(
+            "a session: the number that session open or session list prints",
+            start_of(text),
+        )),
+    }
+}
+
+/// The name of an environment variable: not empty, without `=`.
+///
+/// # Errors
+/// Any other text.
+pub(super) fn variable(text: &str) -> Result<String, ParseError> {
+    if text.is_empty() || text.contains('=') {
+        return Err(ParseError::new(
+            "the name of an environment variable, without a value",
+            start_of(text),
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// An axis as it is cited: the latest record of a name, or that of one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AxisReference {
+    /// The axis's name.
+    pub name: AxisName,
+    /// The session whose record is meant, if the name alone would be ambiguous.
+    pub session: Option<Seq>,
+}
+
+impl FromStr for AxisReference {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let (name, of) = match text.split_once('@') {
+            Some((name, of)) => (name, Some(session(of)?)),
+            None => (text, None),
+        };
+        Ok(AxisReference {
+            name: name.parse()?,
+            session: of,
+        })
+    }
+}
+
+/// Where a public key is taken from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// The key itself, 64 hexadecimal digits.
+    Key(PublicKey),
+    /// A file that holds it.
+    File(PathBuf),
+}
+
+impl FromStr for KeySource {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let is_hexadecimal = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        if is_hexadecimal {
+            return text.parse().map(KeySource::Key);
+        }
+        if text.is_empty() {
+            return Err(ParseError::new("a public key or a file", text));
+        }
+        Ok(KeySource::File(text.into()))
+    }
+}
+
+/// `NAME=REASON` of an ambient allowlist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedReason {
+    /// The axis or property that may drift.
+    pub name: AxisName,
+    /// Why it may.
+    pub reason: Text,
+}
+
+impl FromStr for NamedReason {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let Some((name, reason)) = text.split_once('=') else {
+            return Err(ParseError::new("NAME=REASON", start_of(text)));
+        };
+        Ok(NamedReason {
+            name: name.parse()?,
+            reason: reason.parse()?,
+        })
+    }
+}
+
+/// As much of a refused text as an error needs to show.
+fn start_of(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_a_unit_and_bounds() {
+        for (text, ms) in [
+            ("1ms", 1),
+            ("250ms", 250),
+            ("10s", 10_000),
+            ("5m", 300_000),
+            ("12h", 43_200_000),
+            ("7d", 604_800_000),
+            ("365d", 31_536_000_000),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in [
+            "",
+            "0s",
+            "0",
+            "10",
+            "-1s",
+            "+1s",
+            "1.5s",
+            "01s",
+            "1 s",
+            "1S",
+            "1w",
+            "s",
+            "366d",
+            "1e3s",
+            "99999999999999999999s",
+            "18446744073709551615d",
+            "١s",
+            "1s ",
+        ] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_axis_is_cited_by_name_or_by_name_and_session() {
+        let plain: AxisReference = "db.host".parse().unwrap();
+        assert_eq!(plain.session, None);
+        let of: AxisReference = "db.host@12".parse().unwrap();
+        assert_eq!((of.name.as_str(), of.session), ("db.host", Some(Seq(12))));
+        for text in ["", "@1", "a@", "a@0", "a@01", "a@x", "a@1@2", "A@1"] {
+            assert!(text.parse::<AxisReference>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_in_hexadecimal_is_no_file() {
+        let hex = "ab".repeat(32);
+        assert_eq!(hex.parse(), Ok(KeySource::Key(PublicKey([0xab; 32]))));
+        assert!(hex.to_uppercase().parse::<KeySource>().is_err());
+        assert_eq!("root.pem".parse(), Ok(KeySource::File("root.pem".into())));
+        assert!("".parse::<KeySource>().is_err());
+    }
+
+    #[test]
+    fn an_ambient_entry_has_a_name_and_a_reason() {
+        let entry: NamedReason = "host=ephemeral = fine".parse().unwrap();
+        assert_eq!(entry.reason.as_str(), "ephemeral = fine");
+        for text in ["", "host", "host=", "=why", "host= ", "HOST=why"] {
+            assert!(text.parse::<NamedReason>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The program: its command line, its streams and its exits. Nothing here knows a rule of the
+//! ledger; commands ask the library and say what it answered.
+
+pub mod args;
+pub mod commands;
+pub mod help;
+pub mod output;
+pub mod quote;
+pub mod report;
+
+use output::Output;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let argv: Vec<OsString> = std::env::args_os().collect();
+    let mut output = Output::new(args::format(&argv));
+    let ended = args::parse(&argv).and_then(|request| commands::run(&request, &mut output));
+    let exit = ended.unwrap_or_else(|failure| {
+        output.failure(&failure);
+        failure.exit
+    });
+    output.finish(exit)
+}

@@ -1,0 +1,211 @@
+//! The only holder of standard output and standard error.
+
+use super::quote::{json_line, visible};
+use super::report::{ERROR_SCHEMA, Exit, Failure};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Map, Value};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long work goes on before its progress is shown.
+const PROGRESS_DELAY: Duration = Duration::from_millis(500);
+
+/// What stands on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Lines for a person.
+    Text,
+    /// One document for a program.
+    Json,
+}
+
+/// Standard output and standard error, and what the caller wants on them.
+///
+/// A command says both what a person reads ([`line`](Output::line)) and what a program reads
+/// ([`document`](Output::document)); only what was asked for is printed. A reader that leaves (a
+/// closed pipe) ends the printing, not the command; any other fault of standard output makes the
+/// exit 5, so that no answer passes on a full disk.
+pub struct Output {
+    format: Format,
+    stdout: BufWriter<io::Stdout>,
+    style: Style,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Plain,
+    Bold,
+}
+
+enum State {
+    Open,
+    Closed,
+    Broken(io::Error),
+}
+
+impl Output {
+    /// The process's streams. Bold is used on a terminal only, unless `NO_COLOR` is set and not
+    /// empty (no-color.org) or `TERM` is `dumb`.
+    pub fn new(format: Format) -> Output {
+        let named = |name| std::env::var_os(name).unwrap_or_default();
+        let plain = !named("NO_COLOR").is_empty() || named("TERM") == "dumb";
+        let style = if io::stdout().is_terminal() && !plain {
+            Style::Bold
+        } else {
+            Style::Plain
+        };
+        Output {
+            format,
+            stdout: BufWriter::new(io::stdout()),
+            style,
+            state: State::Open,
+        }
+    }
+
+    /// What was asked for.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Whether nobody reads standard output any more: long printing may stop.
+    pub fn is_closed(&self) -> bool {
+        !matches!(self.state, State::Open)
+    }
+
+    /// A line for a person; characters that are not plainly visible are made so.
+    pub fn line(&mut self, line: &str) {
+        if self.format == Format::Text {
+            self.write(visible(line).as_bytes());
+            self.write(b"\n");
+        }
+    }
+
+    /// A line for a person that starts with a verdict, in bold where that is possible.
+    pub fn verdict(&mut self, verdict: &str, rest: &str) {
+        let (verdict, rest) = (visible(verdict), visible(rest));
+        let line = match self.style {
+            Style::Plain => format!("{verdict} {rest}"),
+            Style::Bold => format!("\x1b[1m{verdict}\x1b[0m {rest}"),
+        };
+        if self.format == Format::Text {
+            self.write(line.trim_end().as_bytes());
+            self.write(b"\n");
+        }
+    }
+
+    /// The one document for a program: `schema` and `exit`, then the members of `body`, or, if it
+    /// is no object, `body` as `result`.
+    pub fn document(&mut self, schema: &str, exit: Exit, body: Value) {
+        if self.format == Format::Json {
+            let mut document = Map::new();
+            document.insert("schema".to_owned(), schema.into());
+            document.insert("exit".to_owned(), exit.code().into());
+            if let Value::Object(members) = body {
+                document.extend(members);
+            } else {
+                document.insert("result".to_owned(), body);
+            }
+            self.json_line(&Value::Object(document));
+        }
+    }
+
+    /// One value of JSON Lines, whatever was asked for.
+    pub fn json_line(&mut self, value: &Value) {
+        self.write(json_line(value).as_bytes());
+        self.write(b"\n");
+    }
+
+    /// Bytes to standard output as they are, whatever was asked for.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.write(bytes);
+    }
+
+    /// A line to standard error; characters that are not plainly visible are made so.
+    pub fn note(&mut self, line: &str) {
+        self.flush();
+        // Nobody can be told that standard error is broken.
+        let _ = writeln!(io::stderr(), "{}", visible(line));
+    }
+
+    /// A failure, where it belongs: text on standard error, a document on standard output.
+    pub fn failure(&mut self, failure: &Failure) {
+        match self.format {
+            Format::Text => self.note(&failure.text()),
+            Format::Json => self.document(ERROR_SCHEMA, failure.exit, failure.body()),
+        }
+    }
+
+    /// Progress of `total` steps of work on standard error, if that is a terminal and the work
+    /// takes long.
+    pub fn progress(&mut self, what: &str, total: u64) -> Progress {
+        self.flush();
+        if !io::stderr().is_terminal() {
+            return Progress { bar: None };
+        }
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{msg} {pos}/{len}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_message(visible(what).into_owned());
+        Progress { bar: Some(bar) }
+    }
+
+    /// Ends the printing; the exit is `exit`, or 5 if the answer did not reach standard output.
+    pub fn finish(mut self, exit: Exit) -> ExitCode {
+        self.flush();
+        let State::Broken(error) = self.state else {
+            return exit.into();
+        };
+        // Nobody can be told that standard error is broken too.
+        let _ = writeln!(io::stderr(), "error: standard output: {error}");
+        Exit::Environment.into()
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if !self.is_closed() {
+            let written = self.stdout.write_all(bytes);
+            self.settle(written);
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.is_closed() {
+            let flushed = self.stdout.flush();
+            self.settle(flushed);
+        }
+    }
+
+    fn settle(&mut self, result: io::Result<()>) {
+        match result {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.state = State::Closed,
+            Err(error) => self.state = State::Broken(error),
+        }
+    }
+}
+
+/// Progress of one piece of work; it is wiped when dropped.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// One more step is done.
+    pub fn advance(&self) {
+        if let Some(bar) = &self.bar {
+            if bar.is_hidden() && bar.elapsed() > PROGRESS_DELAY {
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+            }
+            bar.inc(1);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! How a command ends: its exit, and a failure's message, evidence and next command.
+
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+/// Schema of the document that a failure prints under `--json`.
+pub const ERROR_SCHEMA: &str = "handoff.error.v1";
+
+/// The exits of the program; every command means the same by each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: recorded, verified, held, admissible; all of what was asked.
+    Yes,
+    /// 1: drifted, unverifiable, blocked, unknown, refused by a rule, expectation not met.
+    No,
+    /// 2: the command line itself is wrong.
+    Usage,
+    /// 3: the ledger cannot be judged: root not pinned, incomplete copy, undetermined, empty.
+    CannotJudge,
+    /// 4: integrity failure, rollback or fork.
+    Integrity,
+    /// 5: locked too long, disk full, I/O, not a ledger, newer than this program.
+    Environment,
+    /// 6: may or may not have been recorded.
+    Indeterminate,
+    /// 125: the gated command was not run.
+    NotRun,
+}
+
+impl Exit {
+    /// The number the process exits with.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Yes => 0,
+            Exit::No => 1,
+            Exit::Usage => 2,
+            Exit::CannotJudge => 3,
+            Exit::Integrity => 4,
+            Exit::Environment => 5,
+            Exit::Indeterminate => 6,
+            Exit::NotRun => 125,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// Why a command did not do what was asked.
+///
+/// The message is lower case: what happened, then the evidence. Text that somebody else wrote
+/// stands in it only as [`quoted`](super::quote::quoted).
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// How the process exits.
+    pub exit: Exit,
+    /// The failure's stable name, `[a-z_]+`.
+    pub code: &'static str,
+    /// One sentence for a person.
+    pub message: String,
+    /// The command to type next.
+    pub next: Option<String>,
+    /// Whether the same command may succeed if only time passes.
+    pub retryable: bool,
+    /// Evidence for a program, shown under `--json` alone.
+    pub details: Option<Value>,
+}
+
+impl Failure {
+    fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Failure {
+        Failure {
+            exit,
+            code,
+            message: message.into(),
+            next: None,
+            retryable: false,
+            details: None,
+        }
+    }
+
+    /// Exit 1: a rule, an axis or an expectation says no.
+    pub fn no(code: &'static str, message: impl Into<String>) -> Failure {
+        Failure::new(Exit::No, code, message)
+    }
+
+    /// Exit 2, code `usage`: the command line is wrong.
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Usage, "usage", message)
+    }
+
+    /// Exit 3: the ledger cannot be judged.
+    pub fn cannot_judge(code: &'static str, message: impl Into<String>) -> Failure {
+        Failure::new(Exit::CannotJudge, code, message)
+    }
+
+    /// Exit 4: the ledger is not the one that was signed.
+    pub fn integrity(code: &'static str, message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Integrity, code, message)
+    }
+
+    /// Exit 5: the machine is in the way.
+    pub fn environment(code: &'static str, message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Environment, code, message)
+    }
+
+    /// Exit 6: whether it was recorded is not known.
+    pub fn indeterminate(code: &'static str, message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Indeterminate, code, message)
+    }
+
+    /// Exit 125: the gated command was not run.
+    pub fn not_run(code: &'static str, message: impl Into<String>) -> Failure {
+        Failure::new(Exit::NotRun, code, message)
+    }
+
+    /// The same failure with the command to type next.
+    pub fn next(self, command: impl Into<String>) -> Failure {
+        Failure {
+            next: Some(command.into()),
+            ..self
+        }
+    }
+
+    /// The same failure, said to pass with time.
+    pub fn retryable(self) -> Failure {
+        Failure {
+            retryable: true,
+            ..self
+        }
+    }
+
+    /// The same failure with evidence for a program.
+    pub fn details(self, details: Value) -> Failure {
+        Failure {
+            details: Some(details),
+            ..self
+        }
+    }
+
+    /// What a person reads: `error: …`, and `next: …` if there is a command to type.
+    pub fn text(&self) -> String {
+        match &self.next {
+            Some(next) => format!("error: {}\nnext: {next}", self.message),
+            None => format!("error: {}", self.message),
+        }
+    }
+
+    /// The body of the document a program reads; `next` is null if there is no command to type.
+    pub fn body(&self) -> Value {
+        let mut error = json!({
+            "code": self.code,
+            "message": self.message,
+            "next": self.next,
+            "retryable": self.retryable,
+        });
+        if let (Some(error), Some(details)) = (error.as_object_mut(), &self.details) {
+            error.insert("details".to_owned(), details.clone());
+        }
+        json!({ "error": error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_says_the_same_to_a_person_and_to_a_program() {
+        let failure = Failure::environment("locked", "another process has held the lock for 5s")
+            .next("handoff seal --wait 30s")
+            .retryable()
+            .details(json!({ "waited_ms": 5000 }));
+        assert_eq!(
+            failure.text(),
+            "error: another process has held the lock for 5s\nnext: handoff seal --wait 30s"
+        );
+        let body = json!({ "error": {
+            "code": "locked",
+            "message": "another process has held the lock for 5s",
+            "next": "handoff seal --wait 30s",
+            "retryable": true,
+            "details": { "waited_ms": 5000 },
+        }});
+        assert_eq!(failure.body(), body);
+    }
+
+    #[test]
+    fn a_failure_without_a_command_to_type_says_null() {
+        let failure = Failure::no("blocked", "db.host drifted");
+        assert_eq!(failure.text(), "error: db.host drifted");
+        let error = json!({
+            "code": "blocked", "message": "db.host drifted", "next": null, "retryable": false
+        });
+        assert_eq!(failure.body(), json!({ "error": error }));
+    }
+}
