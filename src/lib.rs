@@ -10,6 +10,7 @@
 //! A file directly under `src/` is pure: no clock, no randomness, no file, no process, no printing.
 //! A folder touches the world. `ledger-format.md` is the normative text of the format.
 
+pub mod append;
 pub mod boundary;
 pub mod chain;
 pub mod check;
