@@ -102,7 +102,11 @@ impl<S: Store, P: Positions> Ledger<S, P> {
     /// `Empty`, or what the index failed with.
     pub fn head(&self) -> Result<Head, LedgerError> {
         let (seq, leaf) = self.positions.head()?.ok_or(LedgerError::Empty)?;
-        Ok(Head { ledger: ledger_id(&self.positions)?, seq, leaf })
+        Ok(Head {
+            ledger: ledger_id(&self.positions)?,
+            seq,
+            leaf,
+        })
     }
 
     /// The state that answers a question.
@@ -110,7 +114,13 @@ impl<S: Store, P: Positions> Ledger<S, P> {
     /// # Errors
     /// `Fault` if a record is no longer the one that was verified.
     pub fn ask(&self, question: &Question) -> Result<State, LedgerError> {
-        slice::slice(&Verified { store: &self.store, positions: &self.positions }, question)
+        slice::slice(
+            &Verified {
+                store: &self.store,
+                positions: &self.positions,
+            },
+            question,
+        )
     }
 
     /// The state up to an event, by folding everything.
@@ -119,7 +129,9 @@ impl<S: Store, P: Positions> Ledger<S, P> {
     /// As [`Ledger::ask`].
     pub fn fold(&self, up_to: Seq) -> Result<State, LedgerError> {
         let mut state = State::new();
-        self.replay(up_to, |event, refusal, _| state.apply_judged(event, refusal))?;
+        self.replay(up_to, |event, refusal, _| {
+            state.apply_judged(event, refusal)
+        })?;
         Ok(state)
     }
 
@@ -132,7 +144,10 @@ impl<S: Store, P: Positions> Ledger<S, P> {
         up_to: Seq,
         mut visit: impl FnMut(&VerifiedEvent, Option<Refusal>, &Record),
     ) -> Result<(), LedgerError> {
-        let verified = Verified { store: &self.store, positions: &self.positions };
+        let verified = Verified {
+            store: &self.store,
+            positions: &self.positions,
+        };
         let mut next = Seq::ZERO;
         while next <= up_to {
             let batch = self.store.scan(next, BATCH)?;
@@ -168,7 +183,10 @@ impl<S: Store, P: Positions> Ledger<S, P> {
         let (head, outcome) = store.transact(|tx: &mut dyn Transaction| -> Result<_, E> {
             catch_up(tx, positions)?;
             from = positions.head()?;
-            let verified = Verified { store: tx, positions };
+            let verified = Verified {
+                store: tx,
+                positions,
+            };
             let state = slice::slice(&verified, question)?;
             let mut pen = Pen::new(state, from, signer, time);
             let outcome = work(&mut pen)?;
@@ -207,7 +225,10 @@ fn ledger_id(positions: &impl Positions) -> Result<LedgerId, LedgerError> {
 }
 
 fn missing(seq: Seq) -> ChainFault {
-    ChainFault { seq, kind: FaultKind::Missing }
+    ChainFault {
+        seq,
+        kind: FaultKind::Missing,
+    }
 }
 
 /// What writes events one after the other, each on the state that the one before left.
@@ -222,14 +243,17 @@ pub struct Pen<'a> {
 }
 
 impl<'a> Pen<'a> {
-    fn new(
-        state: State,
-        last: Option<(Seq, Leaf)>,
-        signer: &'a SigningKey,
-        time: Time,
-    ) -> Pen<'a> {
+    fn new(state: State, last: Option<(Seq, Leaf)>, signer: &'a SigningKey, time: Time) -> Pen<'a> {
         let (records, captures, rows) = (Vec::new(), Vec::new(), Vec::new());
-        Pen { state, last, signer, time, records, captures, rows }
+        Pen {
+            state,
+            last,
+            signer,
+            time,
+            records,
+            captures,
+            rows,
+        }
     }
 
     /// The state after what was written so far.
@@ -272,7 +296,12 @@ impl<'a> Pen<'a> {
         record.extend(bytes);
         let verified = match Walk::after(self.last).step(event.seq, &record) {
             Ok(verified) => verified,
-            Err(faults) => return Err(faults.into_iter().next().map_or(LedgerError::Empty, Into::into)),
+            Err(faults) => {
+                return Err(faults
+                    .into_iter()
+                    .next()
+                    .map_or(LedgerError::Empty, Into::into));
+            }
         };
         self.rows.push(row(&self.state, &verified, None));
         self.state.apply_judged(&verified, None);
@@ -299,7 +328,11 @@ impl<'a> Pen<'a> {
 
     fn head(&self, positions: &impl Positions) -> Result<Head, LedgerError> {
         let (seq, leaf) = self.last.ok_or(LedgerError::Empty)?;
-        Ok(Head { ledger: ledger_id(positions)?, seq, leaf })
+        Ok(Head {
+            ledger: ledger_id(positions)?,
+            seq,
+            leaf,
+        })
     }
 }
 
@@ -347,7 +380,10 @@ fn judgement_text(refusal: &Refusal) -> String {
 fn judgement(text: &str) -> Result<Refusal, LedgerError> {
     let (name, detail) = text.split_once('\n').unwrap_or((text, ""));
     match Rule::ALL.iter().find(|rule| rule.as_str() == name) {
-        Some(rule) => Ok(Refusal { rule: *rule, detail: detail.to_owned() }),
+        Some(rule) => Ok(Refusal {
+            rule: *rule,
+            detail: detail.to_owned(),
+        }),
         None => Err(LedgerError::Judgement(name.to_owned())),
     }
 }
@@ -355,14 +391,26 @@ fn judgement(text: &str) -> Result<Refusal, LedgerError> {
 fn row(before: &State, event: &VerifiedEvent, refusal: Option<&Refusal>) -> IndexRow {
     let seq = event.event().seq;
     let entry = slice::entry(before, event.event(), refusal.is_some());
-    let mut add: Vec<_> = entry.add.iter().map(|subject| (subject.key(), seq)).collect();
-    add.extend(entry.open_to_inheritance.map(|session| (Subject::Frontier.key(), session)));
+    let mut add: Vec<_> = entry
+        .add
+        .iter()
+        .map(|subject| (subject.key(), seq))
+        .collect();
+    add.extend(
+        entry
+            .open_to_inheritance
+            .map(|session| (Subject::Frontier.key(), session)),
+    );
     IndexRow {
         seq,
         leaf: event.leaf(),
         refused: refusal.map(judgement_text),
         add,
-        remove: entry.remove.iter().map(|(subject, seq)| (subject.key(), *seq)).collect(),
+        remove: entry
+            .remove
+            .iter()
+            .map(|(subject, seq)| (subject.key(), *seq))
+            .collect(),
     }
 }
 
@@ -377,7 +425,10 @@ pub fn catch_up<R: Read + ?Sized, P: Positions>(
 ) -> Result<(), LedgerError> {
     let Some((head, _)) = store.head()? else {
         return match positions.head()? {
-            Some((seen, _)) => Err(LedgerError::Rollback { seen, found: Seq::ZERO }),
+            Some((seen, _)) => Err(LedgerError::Rollback {
+                seen,
+                found: Seq::ZERO,
+            }),
             None => Err(LedgerError::Empty),
         };
     };
@@ -404,15 +455,30 @@ fn extends<R: Read + ?Sized>(
     head: Seq,
 ) -> Result<(), LedgerError> {
     if head < seq {
-        return Err(LedgerError::Rollback { seen: seq, found: head });
+        return Err(LedgerError::Rollback {
+            seen: seq,
+            found: head,
+        });
     }
     let record = store.get(seq)?.ok_or_else(|| missing(seq))?;
     let found = record.leaf();
-    if found == expected { Ok(()) } else { Err(LedgerError::Fork { seq, expected, found }) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(LedgerError::Fork {
+            seq,
+            expected,
+            found,
+        })
+    }
 }
 
 fn first_fault(mut faults: Vec<ChainFault>, seq: Seq) -> ChainFault {
-    if faults.is_empty() { missing(seq) } else { faults.swap_remove(0) }
+    if faults.is_empty() {
+        missing(seq)
+    } else {
+        faults.swap_remove(0)
+    }
 }
 
 fn advance_by_slices<R: Read + ?Sized, P: Positions>(
@@ -459,8 +525,9 @@ fn advance_by_fold<R: Read + ?Sized, P: Positions>(
                 let indexed = Verified { store, positions }.accept(seq, &record)?;
                 state.apply_judged(&indexed.event, indexed.refusal);
             } else {
-                let event =
-                    walk.step(seq, &record.0).map_err(|faults| first_fault(faults, seq))?;
+                let event = walk
+                    .step(seq, &record.0)
+                    .map_err(|faults| first_fault(faults, seq))?;
                 let refusal = state.judge(&event);
                 rows.push(row(&state, &event, refusal.as_ref()));
                 state.apply_judged(&event, refusal);

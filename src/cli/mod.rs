@@ -3,6 +3,8 @@
 
 pub mod args;
 pub mod commands;
+pub mod context;
+mod failures;
 pub mod help;
 pub mod output;
 pub mod quote;
