@@ -6,9 +6,11 @@ pub mod commands;
 pub mod context;
 mod failures;
 pub mod help;
+pub mod observe;
 pub mod output;
 pub mod quote;
 pub mod report;
+pub mod written;
 
 use output::Output;
 use std::ffi::OsString;
