@@ -8,6 +8,7 @@ mod failures;
 pub mod help;
 pub mod output;
 pub mod quote;
+pub mod render;
 pub mod report;
 
 use output::Output;
