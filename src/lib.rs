@@ -19,6 +19,7 @@ pub mod comparator;
 pub mod env_name;
 pub mod event;
 pub mod expectation;
+pub mod export;
 pub mod fold;
 pub mod format;
 pub mod hash;

@@ -210,17 +210,26 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// A view from `session`; from nowhere if there is none.
+    /// A view from `session`. Without one nothing is admissible, and what is shown is what a
+    /// session would inherit that were opened now.
     pub fn new(state: &'a State, session: Option<Seq>, asked: Asked) -> Judge<'a> {
-        let lineage = session
-            .map(|session| state.lineage(session))
-            .unwrap_or_default();
+        let lineage = match session {
+            Some(session) => state.lineage(session),
+            None => (state.frontier().into_iter())
+                .flat_map(|sealed| state.lineage(sealed))
+                .collect(),
+        };
         Judge {
             state,
             session,
             asked,
             lineage,
         }
+    }
+
+    /// The session that asks.
+    pub fn session(&self) -> Option<Seq> {
+        self.session
     }
 
     /// The sessions whose conclusions count: the session and the sealed ones it inherits.

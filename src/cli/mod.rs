@@ -9,6 +9,7 @@ pub mod help;
 pub mod observe;
 pub mod output;
 pub mod quote;
+pub mod render;
 pub mod report;
 pub mod written;
 
