@@ -56,7 +56,9 @@ pub fn receipt(pen: &mut Pen<'_>, session: Seq, run: Run) -> Result<Seq, LedgerE
 /// # Errors
 /// If one is refused.
 pub fn receipts(pen: &mut Pen<'_>, session: Seq, runs: Vec<Run>) -> Result<Vec<Seq>, LedgerError> {
-    runs.into_iter().map(|run| receipt(pen, session, run)).collect()
+    runs.into_iter()
+        .map(|run| receipt(pen, session, run))
+        .collect()
 }
 
 /// A receipt that is to be made, or that there is.
@@ -98,8 +100,17 @@ pub fn axis(
     shown_by: Proof,
 ) -> Result<Recorded, LedgerError> {
     let receipt = proof(pen, session, shown_by)?;
-    let body = AxisRecorded { axis: name, class, comparator, max_age_ms, receipt };
-    Ok(Recorded { receipt, attempt: attempt(pen, session, body)? })
+    let body = AxisRecorded {
+        axis: name,
+        class,
+        comparator,
+        max_age_ms,
+        receipt,
+    };
+    Ok(Recorded {
+        receipt,
+        attempt: attempt(pen, session, body)?,
+    })
 }
 
 /// What a claim rests on beside its receipts.
@@ -146,7 +157,10 @@ pub fn claim(
         receipts: Ascending::from_unordered([receipt]),
         statement,
     };
-    Ok(Recorded { receipt, attempt: attempt(pen, session, body)? })
+    Ok(Recorded {
+        receipt,
+        attempt: attempt(pen, session, body)?,
+    })
 }
 
 /// The missing verification step of a flag, as it is found where it is flagged.
@@ -207,7 +221,14 @@ pub fn flag(
     session: Seq,
     provisional: Provisional,
 ) -> Result<Flagged, LedgerError> {
-    let Provisional { claim, statement, derivation, needs, independent, step } = provisional;
+    let Provisional {
+        claim,
+        statement,
+        derivation,
+        needs,
+        independent,
+        step,
+    } = provisional;
     if let Some(why) = discard_why(pen, session, &claim, &statement, &derivation, step.as_ref()) {
         return discarded(pen, session, claim, statement, why);
     }
@@ -215,12 +236,17 @@ pub fn flag(
         return discarded(pen, session, claim, statement, DiscardWhy::NoStep);
     };
     let step_digest = step.probe.digest();
-    let mut needs: Vec<FlagNeed> =
-        needs.into_iter().map(|axis| flag_need(pen.state(), session, axis)).collect();
+    let mut needs: Vec<FlagNeed> = needs
+        .into_iter()
+        .map(|axis| flag_need(pen.state(), session, axis))
+        .collect();
     needs.sort_by(|a, b| a.axis.cmp(&b.axis));
     needs.dedup_by(|a, b| a.axis == b.axis);
     let body = ClaimFlagged {
-        directive: Directive { do_not_act_on: claim.clone(), until_probe: step_digest },
+        directive: Directive {
+            do_not_act_on: claim.clone(),
+            until_probe: step_digest,
+        },
         claim,
         derivation,
         executable: step.executable,
@@ -233,7 +259,10 @@ pub fn flag(
         step_digest,
     };
     let flag = pen.write(session, body)?;
-    Ok(Flagged::Provisional { flag, step: step_digest })
+    Ok(Flagged::Provisional {
+        flag,
+        step: step_digest,
+    })
 }
 
 /// An axis as it is known to the session: by probe and comparator, else by name alone.
@@ -246,7 +275,11 @@ fn flag_need(state: &State, session: Seq, axis: AxisName) -> FlagNeed {
         Some((probe, comparator)) => (Some(probe), Some(comparator.clone())),
         None => (None, None),
     };
-    FlagNeed { axis, comparator, probe_digest }
+    FlagNeed {
+        axis,
+        comparator,
+        probe_digest,
+    }
 }
 
 fn discard_why(
@@ -260,16 +293,23 @@ fn discard_why(
     if is_blank(derivation.as_str()) {
         return Some(DiscardWhy::NoDerivation);
     }
-    let Some(step) = step else { return Some(DiscardWhy::NoStep) };
+    let Some(step) = step else {
+        return Some(DiscardWhy::NoStep);
+    };
     let met: Vec<Judgement> = (step.met_by_empty.iter())
-        .map(|empty| Judgement { met: true, met_by_empty: *empty })
+        .map(|empty| Judgement {
+            met: true,
+            met_by_empty: *empty,
+        })
         .collect();
     if probe_spec::strength(&step.probe, &met) == Strength::None {
         return Some(DiscardWhy::VacuousStep);
     }
     let asked = Asked::AtHead { time: pen.time() };
     let judge = Judge::new(pen.state(), Some(session), asked);
-    judge.covering(claim, statement).map(|_| DiscardWhy::Redundant)
+    judge
+        .covering(claim, statement)
+        .map(|_| DiscardWhy::Redundant)
 }
 
 fn discarded(
@@ -279,7 +319,13 @@ fn discarded(
     statement: Text,
     why: DiscardWhy,
 ) -> Result<Flagged, LedgerError> {
-    let body = ClaimDiscarded { claim, flag: None, reason: None, statement, why };
+    let body = ClaimDiscarded {
+        claim,
+        flag: None,
+        reason: None,
+        statement,
+        why,
+    };
     let seq = pen.write(session, body)?;
     Ok(Flagged::Discarded { seq, why })
 }
@@ -296,9 +342,15 @@ pub fn withdraw(
 ) -> Result<Seq, LedgerError> {
     let Some(flag) = pen.state().open_flag(&claim) else {
         let detail = format!("{claim} has no open flag");
-        return Err(Refusal { rule: Rule::FlagNotOpen, detail }.into());
+        return Err(Refusal {
+            rule: Rule::FlagNotOpen,
+            detail,
+        }
+        .into());
     };
-    let owner = session.filter(|session| *session == flag.session).unwrap_or(Seq::ZERO);
+    let owner = session
+        .filter(|session| *session == flag.session)
+        .unwrap_or(Seq::ZERO);
     let body = ClaimDiscarded {
         claim,
         flag: Some(flag.seq),
@@ -343,7 +395,12 @@ pub fn promote(
         receipt,
     };
     let refusal = match attempt(pen, session, body)? {
-        Ok(seq) => return Ok(Promotion { receipt, attempt: Ok(seq) }),
+        Ok(seq) => {
+            return Ok(Promotion {
+                receipt,
+                attempt: Ok(seq),
+            });
+        }
         Err(refusal) => refusal,
     };
     let why = match refusal.rule {
@@ -354,12 +411,20 @@ pub fn promote(
     };
     let refused = match why {
         Some(why) => {
-            let body = ClaimPromotionRefused { claim, flag, receipt, why };
+            let body = ClaimPromotionRefused {
+                claim,
+                flag,
+                receipt,
+                why,
+            };
             attempt(pen, session, body)?.ok()
         }
         None => None,
     };
-    Ok(Promotion { receipt, attempt: Err((refused, refusal)) })
+    Ok(Promotion {
+        receipt,
+        attempt: Err((refused, refusal)),
+    })
 }
 
 /// Opens a session; without a word on what it inherits, it inherits every sealed session that no
@@ -376,7 +441,15 @@ pub fn open(
 ) -> Result<Seq, LedgerError> {
     let inherits = inherits.unwrap_or_else(|| pen.state().frontier().into_iter().collect());
     let inherits = Ascending::from_unordered(inherits);
-    pen.write(Seq::ZERO, SessionOpened { agent, inherits, purpose, scope })
+    pen.write(
+        Seq::ZERO,
+        SessionOpened {
+            agent,
+            inherits,
+            purpose,
+            scope,
+        },
+    )
 }
 
 /// Declares what may drift.
@@ -399,7 +472,11 @@ pub fn ambient(
 pub fn seal(pen: &mut Pen<'_>, session: Seq) -> Result<(Seq, Boundary), LedgerError> {
     let Some(boundary) = Boundary::of(pen.state(), session) else {
         let detail = format!("there is no session {session}");
-        return Err(Refusal { rule: Rule::SessionUnknown, detail }.into());
+        return Err(Refusal {
+            rule: Rule::SessionUnknown,
+            detail,
+        }
+        .into());
     };
     let body = SessionSealed {
         boundary_digest: boundary.digest().unwrap_or(Digest::ZERO),

@@ -30,7 +30,10 @@ pub fn closure(state: &State, lineage: &BTreeSet<Seq>, only: &[ClaimId]) -> BTre
         if !closure.insert(claim.clone()) {
             continue;
         }
-        let supports = state.claims().get(&claim).map(|claim| claim.supports.as_slice());
+        let supports = state
+            .claims()
+            .get(&claim)
+            .map(|claim| claim.supports.as_slice());
         let supports = supports.unwrap_or_default().iter();
         let supports = supports.filter_map(|seq| state.supports().get(seq));
         let supports = supports.filter(|support| lineage.contains(&support.session));
@@ -68,13 +71,19 @@ pub fn axes(state: &State, session: Seq, only: &[ClaimId]) -> BTreeSet<Seq> {
 pub fn plan(state: &State, axes: &BTreeSet<Seq>) -> Vec<Planned> {
     let mut by_probe: BTreeMap<Digest, Planned> = BTreeMap::new();
     for axis in axes {
-        let Some(record) = state.axes().get(axis) else { continue };
-        let Some(receipt) = state.receipts().get(&record.body.receipt) else { continue };
-        let planned = by_probe.entry(receipt.body.probe_digest).or_insert_with(|| Planned {
-            probe: receipt.body.probe.clone(),
-            axes: Vec::new(),
-            key: record.key,
-        });
+        let Some(record) = state.axes().get(axis) else {
+            continue;
+        };
+        let Some(receipt) = state.receipts().get(&record.body.receipt) else {
+            continue;
+        };
+        let planned = by_probe
+            .entry(receipt.body.probe_digest)
+            .or_insert_with(|| Planned {
+                probe: receipt.body.probe.clone(),
+                axes: Vec::new(),
+                key: record.key,
+            });
         planned.axes.push(*axis);
         planned.key = record.key;
     }
@@ -110,8 +119,17 @@ pub fn events(found: BTreeMap<Seq, Found>) -> Vec<BoundaryReverified> {
         return vec![BoundaryReverified { entries }];
     }
     let asserted = entries.iter().any(|entry| entry.asserted.is_some());
-    let most = if asserted { ASSERTED_ENTRIES_MAX } else { ENTRIES_MAX };
-    entries.chunks(most).map(|entries| BoundaryReverified { entries: entries.to_vec() }).collect()
+    let most = if asserted {
+        ASSERTED_ENTRIES_MAX
+    } else {
+        ENTRIES_MAX
+    };
+    entries
+        .chunks(most)
+        .map(|entries| BoundaryReverified {
+            entries: entries.to_vec(),
+        })
+        .collect()
 }
 
 fn entry((axis, found): (Seq, Found)) -> ReverifiedEntry {
@@ -121,5 +139,10 @@ fn entry((axis, found): (Seq, Found)) -> ReverifiedEntry {
         Found::Asserted(value) => asserted = Some(value),
         Found::NotProbed(why) => unverifiable = Some(why),
     }
-    ReverifiedEntry { asserted, axis, receipt, unverifiable }
+    ReverifiedEntry {
+        asserted,
+        axis,
+        receipt,
+        unverifiable,
+    }
 }

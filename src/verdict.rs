@@ -318,7 +318,10 @@ impl<'a> Judge<'a> {
         let admissible = self.admissible();
         let stating = self.state.stated.get(statement).into_iter().flatten();
         let stating = stating.filter(|id| self.state.statement(id) == Some(statement));
-        stating.chain([claim]).find(|id| admissible.contains_key(*id)).cloned()
+        stating
+            .chain([claim])
+            .find(|id| admissible.contains_key(*id))
+            .cloned()
     }
 
     /// What stands against a support, beside the claims it is derived from.

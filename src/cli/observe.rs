@@ -9,7 +9,7 @@ use crate::hash::{self, SALT_BYTES};
 use crate::home::clock;
 use crate::home::paths;
 use crate::probe::{self, Captured, CapturedStream, Observation, Surroundings};
-use crate::probe_spec::{Committed, Definition, OutputCommitment, Outputs, Outcome, Probe};
+use crate::probe_spec::{Committed, Definition, Outcome, OutputCommitment, Outputs, Probe};
 use crate::state::State;
 use crate::store::{Capture, Read};
 use crate::types::{Digest, Seq, Value};
@@ -49,12 +49,20 @@ impl Observer {
                 Failure::environment("io", format!("cannot listen to signals: {error}"))
             })?;
         }
-        Ok(Observer { root: context.root.clone(), scope: context.scope, interrupted })
+        Ok(Observer {
+            root: context.root.clone(),
+            scope: context.scope,
+            interrupted,
+        })
     }
 
     /// Another observer like this one that `interrupted` ends as well.
     pub fn until(&self, interrupted: Arc<AtomicBool>) -> Observer {
-        Observer { root: self.root.clone(), scope: self.scope, interrupted }
+        Observer {
+            root: self.root.clone(),
+            scope: self.scope,
+            interrupted,
+        }
     }
 
     /// Whether a signal asked for an end.
@@ -72,11 +80,16 @@ impl Observer {
         begun: Option<Seq>,
         secrets: &[Secret],
     ) -> Result<Run, Failure> {
-        let surroundings = Surroundings { root: &self.root, interrupted: &self.interrupted };
+        let surroundings = Surroundings {
+            root: &self.root,
+            interrupted: &self.interrupted,
+        };
         let seen = probe::run(probe, &surroundings);
         if seen.outcome == Outcome::Interrupted {
-            return Err(Failure::environment("interrupted", "interrupted; nothing was recorded")
-                .next("the same command again"));
+            return Err(
+                Failure::environment("interrupted", "interrupted; nothing was recorded")
+                    .next("the same command again"),
+            );
         }
         if let Some(value) = &seen.value
             && !probe.redact()
@@ -111,9 +124,19 @@ impl Observer {
             if probe.redact() {
                 let salt = clock::random::<SALT_BYTES>()?;
                 let commitment = hash::commitment(&salt, text.as_bytes());
-                redacted = Some(Redacted { commitment, salt_digest: hash::salt(&salt) });
-                captures.push(Capture { commitment, salt, bytes: None });
-                compared = secrets.iter().map(|secret| secret.against(text.as_bytes())).collect();
+                redacted = Some(Redacted {
+                    commitment,
+                    salt_digest: hash::salt(&salt),
+                });
+                captures.push(Capture {
+                    commitment,
+                    salt,
+                    bytes: None,
+                });
+                compared = secrets
+                    .iter()
+                    .map(|secret| secret.against(text.as_bytes()))
+                    .collect();
             } else {
                 value = Some(text.parse::<Value>()?);
             }
@@ -142,8 +165,15 @@ impl Observer {
 impl Secret {
     fn against(&self, value: &[u8]) -> Compared {
         let same = hash::commitment(&self.salt, value) == self.commitment;
-        let result = if same { Comparison::Same } else { Comparison::Different };
-        Compared { axis: self.axis, result }
+        let result = if same {
+            Comparison::Same
+        } else {
+            Comparison::Different
+        };
+        Compared {
+            axis: self.axis,
+            result,
+        }
     }
 }
 
@@ -163,10 +193,16 @@ pub fn secrets(
         let Some(redacted) = receipt.and_then(|receipt| receipt.body.redacted.as_ref()) else {
             continue;
         };
-        let Some(capture) = context.ledger.store().capture(&redacted.commitment)? else { continue };
+        let Some(capture) = context.ledger.store().capture(&redacted.commitment)? else {
+            continue;
+        };
         if hash::salt(&capture.salt) == redacted.salt_digest {
             let commitment = redacted.commitment;
-            secrets.push(Secret { axis, salt: capture.salt, commitment });
+            secrets.push(Secret {
+                axis,
+                salt: capture.salt,
+                commitment,
+            });
         }
     }
     secrets.sort_by_key(|secret| secret.axis);
@@ -190,10 +226,16 @@ fn kept(outputs: &Captured) -> Vec<Capture> {
 /// Of a redacted probe's output nothing is kept: what was kept is committed to as nothing.
 fn forgotten(outputs: &Captured) -> Outputs {
     let forget = |stream: &CapturedStream| OutputCommitment {
-        kept: Committed { commitment: hash::commitment(&stream.salt, &[]), length: 0 },
+        kept: Committed {
+            commitment: hash::commitment(&stream.salt, &[]),
+            length: 0,
+        },
         whole: stream.commitment.whole,
     };
-    Outputs { stderr: forget(&outputs.stderr), stdout: forget(&outputs.stdout) }
+    Outputs {
+        stderr: forget(&outputs.stderr),
+        stdout: forget(&outputs.stdout),
+    }
 }
 
 /// The probe that the arguments define. Its folder is the current one unless `--cwd` says otherwise.
@@ -244,5 +286,7 @@ fn apply(options: &ProbeOptions, definition: &mut Definition) -> Result<(), Fail
 
 /// A duration in whole milliseconds, at least one.
 pub fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1)
+    u64::try_from(duration.as_millis())
+        .unwrap_or(u64::MAX)
+        .max(1)
 }

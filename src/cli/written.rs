@@ -32,7 +32,11 @@ pub fn said(
     if let Value::Object(members) = body {
         document.extend(members);
     }
-    output.document(&format!("handoff.{command}.v1"), exit, Value::Object(document));
+    output.document(
+        &format!("handoff.{command}.v1"),
+        exit,
+        Value::Object(document),
+    );
     exit
 }
 

@@ -12,7 +12,7 @@ use crate::types::{Ascending, Name, Seq, Text};
 use serde_json::json;
 
 /// Lets a key write.
-pub fn authorize(
+pub(super) fn authorize(
     context: &mut Context<'_>,
     public: &KeySource,
     label: &Name,
@@ -25,18 +25,27 @@ pub fn authorize(
     context.ask(&question)?;
     let roles = Ascending::from_unordered(roles);
     let named: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
-    let body = KeyAuthorized { key, label: label.clone(), roles: roles.clone() };
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        pen.write(Seq::ZERO, body).map_err(Failure::from)
-    })?;
-    let line =
-        format!("key {} authorised as {label}, {}", key.short(), named.join(" and "));
+    let body = KeyAuthorized {
+        key,
+        label: label.clone(),
+        roles: roles.clone(),
+    };
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            pen.write(Seq::ZERO, body).map_err(Failure::from)
+        })?;
+    let line = format!(
+        "key {} authorised as {label}, {}",
+        key.short(),
+        named.join(" and ")
+    );
     let body = json!({ "seq": appended.outcome, "key": key, "label": label, "roles": named });
     Ok(wrote(output, "key_authorize", &appended.head, &line, body))
 }
 
 /// Ends a key's authority.
-pub fn revoke(
+pub(super) fn revoke(
     context: &mut Context<'_>,
     public: &KeySource,
     reason: &Text,
@@ -47,10 +56,16 @@ pub fn revoke(
     let signer = context.signer()?;
     let question = Question::default();
     context.ask(&question)?;
-    let body = KeyRevoked { compromised_since, key, reason: reason.clone() };
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        pen.write(Seq::ZERO, body).map_err(Failure::from)
-    })?;
+    let body = KeyRevoked {
+        compromised_since,
+        key,
+        reason: reason.clone(),
+    };
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            pen.write(Seq::ZERO, body).map_err(Failure::from)
+        })?;
     let line = match compromised_since {
         Some(since) => format!("key {} revoked; void from {since} on", key.short()),
         None => format!("key {} revoked; what it wrote stands", key.short()),

@@ -11,8 +11,8 @@ use super::super::written::{refused_with, said, wrote};
 use super::evidence::{require_receipt, told};
 use crate::append::Pen;
 use crate::command::{self, Bracket, Flagged, Grounds, Proof, Provisional, Run, Step};
-use crate::home::clock;
 use crate::event::{ClaimRetracted, ProbeBegun};
+use crate::home::clock;
 use crate::probe;
 use crate::probe_spec::{Probe, STEP_TIMEOUT_MS_DEFAULT, TIMEOUT_MS_DEFAULT};
 use crate::resolve::{Resolved, resolve};
@@ -24,20 +24,23 @@ use serde_json::json;
 use std::collections::BTreeSet;
 
 /// The axes that are named, as the session knows them.
-fn named(
-    state: &State,
-    session: Seq,
-    references: &[AxisReference],
-) -> Result<Vec<Seq>, Failure> {
-    references.iter().map(|reference| axis_named(state, session, reference)).collect()
+fn named(state: &State, session: Seq, references: &[AxisReference]) -> Result<Vec<Seq>, Failure> {
+    references
+        .iter()
+        .map(|reference| axis_named(state, session, reference))
+        .collect()
 }
 
 fn axis_named(state: &State, session: Seq, reference: &AxisReference) -> Result<Seq, Failure> {
     let name = &reference.name;
     let unknown = || {
-        Failure::no("axis_unknown", format!("session {session} knows no axis {name}")).next(
-            format!("handoff axis {name} --session {session} --class CLASS -- ARGV"),
+        Failure::no(
+            "axis_unknown",
+            format!("session {session} knows no axis {name}"),
         )
+        .next(format!(
+            "handoff axis {name} --session {session} --class CLASS -- ARGV"
+        ))
     };
     if let Some(from) = reference.session {
         let known = state.lineage(session).contains(&from);
@@ -49,11 +52,14 @@ fn axis_named(state: &State, session: Seq, reference: &AxisReference) -> Result<
         Resolved::Unknown => Err(unknown()),
         Resolved::Ambiguous(records) => {
             let sessions = records.iter().filter_map(|record| state.axes().get(record));
-            let choices: Vec<String> =
-                sessions.map(|record| format!("{name}@{}", record.session)).collect();
+            let choices: Vec<String> = sessions
+                .map(|record| format!("{name}@{}", record.session))
+                .collect();
             let message = format!("{name} is ambiguous: {}", choices.join(", "));
-            Err(Failure::no("ambiguous_axis", message)
-                .next(format!("the same command with --needs {}", choices.join(" or "))))
+            Err(Failure::no("ambiguous_axis", message).next(format!(
+                "the same command with --needs {}",
+                choices.join(" or ")
+            )))
         }
     }
 }
@@ -73,7 +79,11 @@ impl AxisProbes<'_> {
         let mut done: BTreeSet<Digest> = BTreeSet::new();
         let mut runs = Vec::new();
         for axis in self.axes.iter().copied().filter(|axis| wanted(*axis)) {
-            let receipt = self.state.axes().get(&axis).map(|record| record.body.receipt);
+            let receipt = self
+                .state
+                .axes()
+                .get(&axis)
+                .map(|record| record.body.receipt);
             let receipt = receipt.and_then(|receipt| self.state.receipts().get(&receipt));
             let Some(receipt) = receipt else { continue };
             if done.insert(receipt.body.probe_digest) {
@@ -97,11 +107,7 @@ impl AxisProbes<'_> {
     }
 }
 
-fn grounds(
-    state: &State,
-    session: Seq,
-    argument: &GroundsArgument,
-) -> Result<Grounds, Failure> {
+fn grounds(state: &State, session: Seq, argument: &GroundsArgument) -> Result<Grounds, Failure> {
     Ok(Grounds {
         needs: named(state, session, &argument.needs)?,
         independent: argument.environment_independent.clone(),
@@ -127,7 +133,7 @@ fn check_grounds(needs: bool, independent: bool) -> Result<(), Failure> {
 }
 
 /// Records a verified claim.
-pub fn claim(
+pub(super) fn claim(
     context: &mut Context<'_>,
     arguments: &Claim,
     output: &mut Output,
@@ -135,10 +141,18 @@ pub fn claim(
     let session = context.session()?;
     let signer = context.signer()?;
     let given = &arguments.grounds;
-    check_grounds(!given.needs.is_empty(), given.environment_independent.is_some())?;
+    check_grounds(
+        !given.needs.is_empty(),
+        given.environment_independent.is_some(),
+    )?;
     let mut question = Question {
         session: Some(session),
-        claims: given.from.iter().cloned().chain([arguments.id.clone()]).collect(),
+        claims: given
+            .from
+            .iter()
+            .cloned()
+            .chain([arguments.id.clone()])
+            .collect(),
         statements: arguments.statement.iter().cloned().collect(),
         names: given.needs.iter().map(|need| need.name.clone()).collect(),
         ..Question::default()
@@ -148,12 +162,21 @@ pub fn claim(
     let grounds = grounds(&state, session, given)?;
     question.cited.extend(&grounds.needs);
     question.statements.insert(statement.clone());
-    let (proof, bracket, told_of) =
-        prove(context, &state, session, &grounds.needs, &arguments.evidence, &mut question)?;
+    let (proof, bracket, told_of) = prove(
+        context,
+        &state,
+        session,
+        &grounds.needs,
+        &arguments.evidence,
+        &mut question,
+    )?;
     let id = arguments.id.clone();
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
-        command::claim(pen, session, id, statement, grounds, bracket, proof).map_err(Failure::from)
-    })?;
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
+            command::claim(pen, session, id, statement, grounds, bracket, proof)
+                .map_err(Failure::from)
+        })?;
     let (receipt, id) = (appended.outcome.receipt, &arguments.id);
     match &appended.outcome.attempt {
         Ok(seq) => {
@@ -167,7 +190,11 @@ pub fn claim(
         Err(refusal) => {
             let mut refusal = refusal.clone();
             refusal.detail.push_str(&told_of);
-            Err(refused_with(refusal, &appended, json!({ "receipt": receipt, "claim": id })))
+            Err(refused_with(
+                refusal,
+                &appended,
+                json!({ "receipt": receipt, "claim": id }),
+            ))
         }
     }
 }
@@ -182,16 +209,30 @@ fn prove(
     question: &mut Question,
 ) -> Result<(Proof, Bracket, String), Failure> {
     let observer = Observer::new(context)?;
-    let axes = AxisProbes { context, observer: &observer, state, session, axes: needs };
+    let axes = AxisProbes {
+        context,
+        observer: &observer,
+        state,
+        session,
+        axes: needs,
+    };
     match evidence {
         Evidence::Probe(arguments) => {
             let probe = probe_of(context, arguments, TIMEOUT_MS_DEFAULT)?;
             let digest = probe.digest();
             let before = axes.run(|axis| axes.not_held(axis) && !axes.is_by(axis, digest))?;
-            let run = observer.run(&probe, None, &secrets(context, state, needs.iter().copied())?)?;
+            let run = observer.run(
+                &probe,
+                None,
+                &secrets(context, state, needs.iter().copied())?,
+            )?;
             let after = axes.run(|axis| !axes.is_by(axis, digest))?;
             let told_of = format!(" (the proof: {})", told(&run.receipt));
-            Ok((Proof::Run(Box::new(run)), Bracket { before, after }, told_of))
+            Ok((
+                Proof::Run(Box::new(run)),
+                Bracket { before, after },
+                told_of,
+            ))
         }
         Evidence::Receipt(seq) => {
             question.cited.insert(*seq);
@@ -199,7 +240,10 @@ fn prove(
             let proof = Proof::Receipt(*seq);
             require_receipt(context, question, &proof)?;
             let own = context.ledger.ask(question)?;
-            let digest = own.receipts().get(seq).map(|receipt| receipt.body.probe_digest);
+            let digest = own
+                .receipts()
+                .get(seq)
+                .map(|receipt| receipt.body.probe_digest);
             let time = context.time;
             let after = axes.run(|axis| {
                 let newest = axis_in(&own, axis, session, None, time);
@@ -207,7 +251,14 @@ fn prove(
                     && newest.receipt.is_some_and(|receipt| receipt >= *seq);
                 !held && own.axis_probe(axis) != digest
             })?;
-            Ok((proof, Bracket { before: Vec::new(), after }, String::new()))
+            Ok((
+                proof,
+                Bracket {
+                    before: Vec::new(),
+                    after,
+                },
+                String::new(),
+            ))
         }
     }
 }
@@ -221,7 +272,7 @@ fn stated(state: &State, id: &ClaimId, given: Option<&Text>) -> Result<Text, Fai
 }
 
 /// Flags a provisional claim. Exit 1 if it was recorded as discarded instead.
-pub fn flag(
+pub(super) fn flag(
     context: &mut Context<'_>,
     arguments: &Flag,
     output: &mut Output,
@@ -230,7 +281,10 @@ pub fn flag(
     let signer = context.signer()?;
     let step = match &arguments.step.probe {
         None => None,
-        Some(probe) => Some(step_of(context, probe_of(context, probe, STEP_TIMEOUT_MS_DEFAULT)?)),
+        Some(probe) => Some(step_of(
+            context,
+            probe_of(context, probe, STEP_TIMEOUT_MS_DEFAULT)?,
+        )),
     };
     let question = Question {
         session: Some(session),
@@ -248,9 +302,11 @@ pub fn flag(
         independent: arguments.environment_independent.clone(),
         step,
     };
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        command::flag(pen, session, provisional).map_err(Failure::from)
-    })?;
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            command::flag(pen, session, provisional).map_err(Failure::from)
+        })?;
     let id = &arguments.id;
     match &appended.outcome {
         Flagged::Provisional { flag, step } => {
@@ -277,7 +333,12 @@ pub fn flag(
 fn step_of(context: &Context<'_>, probe: Probe) -> Step {
     let (executable, files) = probe::file_digests(&probe, &context.root);
     let met_by_empty = probe::met_by_empty_output(&probe);
-    Step { probe, met_by_empty, executable, files }
+    Step {
+        probe,
+        met_by_empty,
+        executable,
+        files,
+    }
 }
 
 /// What a promotion is to be made of.
@@ -290,7 +351,7 @@ struct Promotable {
 }
 
 /// Promotes a provisional claim by running its flag's step.
-pub fn promote(
+pub(super) fn promote(
     context: &mut Context<'_>,
     arguments: &Promote,
     output: &mut Output,
@@ -298,18 +359,38 @@ pub fn promote(
     let session = context.session()?;
     let signer = context.signer()?;
     let promotable = promotable(context, session, arguments)?;
-    let Promotable { flag, step, grounds, question, state } = promotable;
+    let Promotable {
+        flag,
+        step,
+        grounds,
+        question,
+        state,
+    } = promotable;
     let observer = Observer::new(context)?;
     let (begun, run, after) = {
         let needs = grounds.needs.clone();
-        let axes =
-            AxisProbes { context, observer: &observer, state: &state, session, axes: &needs };
+        let axes = AxisProbes {
+            context,
+            observer: &observer,
+            state: &state,
+            session,
+            axes: &needs,
+        };
         let digest = step.digest();
         let before = axes.run(|axis| axes.not_held(axis) && !axes.is_by(axis, digest))?;
-        let begun = ProbeBegun { claim: arguments.id.clone(), flag, probe_digest: digest };
+        let begun = ProbeBegun {
+            claim: arguments.id.clone(),
+            flag,
+            probe_digest: digest,
+        };
         let announced = announce(context, &signer, session, &question, before, begun)?;
-        let axes =
-            AxisProbes { context, observer: &observer, state: &state, session, axes: &needs };
+        let axes = AxisProbes {
+            context,
+            observer: &observer,
+            state: &state,
+            session,
+            axes: &needs,
+        };
         let secrets = secrets(context, &state, needs.iter().copied())?;
         let run = observer.run(&step, Some(announced), &secrets)?;
         (announced, run, axes.run(|axis| !axes.is_by(axis, digest))?)
@@ -317,9 +398,11 @@ pub fn promote(
     let told_of = told(&run.receipt);
     let question = with_event(question, begun);
     let id = arguments.id.clone();
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
-        command::promote(pen, session, id, flag, grounds, run, after).map_err(Failure::from)
-    })?;
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
+            command::promote(pen, session, id, flag, grounds, run, after).map_err(Failure::from)
+        })?;
     let (receipt, id) = (appended.outcome.receipt, &arguments.id);
     match &appended.outcome.attempt {
         Ok(seq) => {
@@ -334,8 +417,9 @@ pub fn promote(
             let mut refusal = refusal.clone();
             refusal.detail = format!("{id} stays provisional: {} ({told_of})", refusal.detail);
             let details = json!({ "receipt": receipt, "claim": id, "flag": flag, "seq": refused });
-            Err(refused_with(refusal, &appended, details)
-                .next(format!("handoff show {receipt}, then: handoff promote {id}")))
+            Err(refused_with(refusal, &appended, details).next(format!(
+                "handoff show {receipt}, then: handoff promote {id}"
+            )))
         }
     }
 }
@@ -354,10 +438,12 @@ fn announce(
     before: Vec<Run>,
     begun: ProbeBegun,
 ) -> Result<Seq, Failure> {
-    let appended = context.ledger.append(signer, clock::now, question, |pen: &mut Pen<'_>| {
-        command::receipts(pen, session, before)?;
-        pen.write(session, begun).map_err(Failure::from)
-    })?;
+    let appended = context
+        .ledger
+        .append(signer, clock::now, question, |pen: &mut Pen<'_>| {
+            command::receipts(pen, session, before)?;
+            pen.write(session, begun).map_err(Failure::from)
+        })?;
     Ok(appended.outcome)
 }
 
@@ -369,39 +455,64 @@ fn promotable(
     let given = &arguments.grounds;
     let mut question = Question {
         session: Some(session),
-        claims: given.from.iter().cloned().chain([arguments.id.clone()]).collect(),
+        claims: given
+            .from
+            .iter()
+            .cloned()
+            .chain([arguments.id.clone()])
+            .collect(),
         names: given.needs.iter().map(|need| need.name.clone()).collect(),
         ..Question::default()
     };
     let state = context.ask(&question)?;
     let id = &arguments.id;
-    let stating = state.statement(id).map(|statement| state.open_flags_stating(statement));
-    let flag = state.open_flag(id).or_else(|| stating.into_iter().flatten().next());
+    let stating = state
+        .statement(id)
+        .map(|statement| state.open_flags_stating(statement));
+    let flag = state
+        .open_flag(id)
+        .or_else(|| stating.into_iter().flatten().next());
     let Some(flag) = flag else {
-        return Err(Failure::no("flag_not_open", format!("{id} has no open flag to promote"))
-            .next(format!("handoff can {id}")));
+        return Err(
+            Failure::no("flag_not_open", format!("{id} has no open flag to promote"))
+                .next(format!("handoff can {id}")),
+        );
     };
     let flag = flag.clone();
     let mut given = given.clone();
     if given.needs.is_empty() && given.environment_independent.is_none() {
         given.environment_independent = flag.body.independent.clone();
         given.needs = (flag.body.needs.iter())
-            .map(|need| AxisReference { name: need.axis.clone(), session: None })
+            .map(|need| AxisReference {
+                name: need.axis.clone(),
+                session: None,
+            })
             .collect();
-        question.names.extend(flag.body.needs.iter().map(|need| need.axis.clone()));
+        question
+            .names
+            .extend(flag.body.needs.iter().map(|need| need.axis.clone()));
     }
-    check_grounds(!given.needs.is_empty(), given.environment_independent.is_some())?;
+    check_grounds(
+        !given.needs.is_empty(),
+        given.environment_independent.is_some(),
+    )?;
     let state = context.ask(&question)?;
     let grounds = grounds(&state, session, &given)?;
     question.cited.extend(&grounds.needs);
     question.cited.insert(flag.seq);
     let step = flag.body.step.clone();
     question.probes.insert(flag.body.step_digest);
-    Ok(Promotable { flag: flag.seq, step, grounds, question, state })
+    Ok(Promotable {
+        flag: flag.seq,
+        step,
+        grounds,
+        question,
+        state,
+    })
 }
 
 /// Withdraws the supports of claims.
-pub fn retract(
+pub(super) fn retract(
     context: &mut Context<'_>,
     arguments: &Retract,
     output: &mut Output,
@@ -419,9 +530,11 @@ pub fn retract(
         reason: arguments.reason.clone(),
         receipt: None,
     };
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        pen.write(session, body).map_err(Failure::from)
-    })?;
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            pen.write(session, body).map_err(Failure::from)
+        })?;
     let ids: Vec<String> = arguments.ids.iter().map(ClaimId::to_string).collect();
     let line = format!("retracted as {}: {}", appended.outcome, ids.join(", "));
     let body = json!({ "seq": appended.outcome, "session": session, "claims": ids });
@@ -429,7 +542,7 @@ pub fn retract(
 }
 
 /// Withdraws a flag.
-pub fn discard(
+pub(super) fn discard(
     context: &mut Context<'_>,
     arguments: &Discard,
     output: &mut Output,
@@ -443,9 +556,11 @@ pub fn discard(
     };
     context.ask(&question)?;
     let (id, reason) = (arguments.id.clone(), arguments.reason.clone());
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        command::withdraw(pen, session, id, reason).map_err(Failure::from)
-    })?;
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            command::withdraw(pen, session, id, reason).map_err(Failure::from)
+        })?;
     let line = format!("flag of {} withdrawn as {}", arguments.id, appended.outcome);
     let body = json!({ "seq": appended.outcome, "claim": arguments.id, "state": "discarded" });
     Ok(wrote(output, "discard", &appended.head, &line, body))

@@ -9,8 +9,8 @@ use super::super::report::{Exit, Failure};
 use super::super::written::{refused_with, said, wrote};
 use crate::append::Pen;
 use crate::command::{self, Proof, Recorded, Run};
-use crate::home::clock;
 use crate::event::{AmbientEntry, AxisClass, ProbeReceipt};
+use crate::home::clock;
 use crate::probe_spec::{Comparator, Outcome, TIMEOUT_MS_DEFAULT};
 use crate::slice::Question;
 use crate::types::{Seq, Value};
@@ -18,22 +18,25 @@ use crate::verdict;
 use serde_json::{Map, Value as Json, json};
 
 /// Runs a probe and records its receipt. Exit 1 if it was not successful.
-pub fn probe(context: &Context<'_>, arguments: &ProbeArgs) -> Result<Probed, Failure> {
+pub(super) fn probe(context: &Context<'_>, arguments: &ProbeArgs) -> Result<Probed, Failure> {
     let session = context.session()?;
     let probe = probe_of(context, arguments, TIMEOUT_MS_DEFAULT)?;
-    context.ask(&Question { session: Some(session), ..Question::default() })?;
+    context.ask(&Question {
+        session: Some(session),
+        ..Question::default()
+    })?;
     let run = Observer::new(context)?.run(&probe, None, &[])?;
     Ok(Probed { session, run })
 }
 
 /// A probe that was run for `probe`.
-pub struct Probed {
+pub(super) struct Probed {
     session: Seq,
     run: Run,
 }
 
 /// Records what [`probe`] saw.
-pub fn record_probe(
+pub(super) fn record_probe(
     context: &mut Context<'_>,
     probed: Probed,
     output: &mut Output,
@@ -41,10 +44,15 @@ pub fn record_probe(
     let Probed { session, run } = probed;
     let signer = context.signer()?;
     let seen = run.receipt.clone();
-    let question = Question { session: Some(session), ..Question::default() };
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        command::receipt(pen, session, run).map_err(Failure::from)
-    })?;
+    let question = Question {
+        session: Some(session),
+        ..Question::default()
+    };
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            command::receipt(pen, session, run).map_err(Failure::from)
+        })?;
     let successful = verdict::is_successful(&seen);
     let exit = if successful { Exit::Yes } else { Exit::No };
     let line = format!("receipt {}: {}", appended.outcome, told(&seen));
@@ -53,11 +61,18 @@ pub fn record_probe(
     body.insert("receipt".into(), json!(appended.outcome));
     body.insert("session".into(), json!(session));
     body.insert("successful".into(), json!(successful));
-    Ok(said(output, "probe", exit, &appended.head, &line, Json::Object(body)))
+    Ok(said(
+        output,
+        "probe",
+        exit,
+        &appended.head,
+        &line,
+        Json::Object(body),
+    ))
 }
 
 /// What a receipt says, in a line.
-pub fn told(receipt: &ProbeReceipt) -> String {
+pub(super) fn told(receipt: &ProbeReceipt) -> String {
     let end = match receipt.outcome {
         Outcome::Exited(code) => format!("exit {code}"),
         Outcome::Signaled(signal) => format!("ended by signal {signal}"),
@@ -87,7 +102,7 @@ pub fn told(receipt: &ProbeReceipt) -> String {
 }
 
 /// What a receipt says, for a program.
-pub fn seen_json(receipt: &ProbeReceipt) -> Map<String, Json> {
+pub(super) fn seen_json(receipt: &ProbeReceipt) -> Map<String, Json> {
     let mut body = Map::new();
     body.insert("outcome".into(), json!(receipt.outcome));
     body.insert("duration_ms".into(), json!(receipt.duration_ms));
@@ -110,7 +125,7 @@ fn class_of(class: Class) -> AxisClass {
 }
 
 /// Records an axis on a receipt, its own or one made before.
-pub fn axis(
+pub(super) fn axis(
     context: &mut Context<'_>,
     arguments: &Axis,
     output: &mut Output,
@@ -122,7 +137,10 @@ pub fn axis(
         None => Comparator::Exact,
     };
     let max_age_ms = arguments.max_age.map(milliseconds);
-    let mut question = Question { session: Some(session), ..Question::default() };
+    let mut question = Question {
+        session: Some(session),
+        ..Question::default()
+    };
     context.ask(&question)?;
     let (proof, told_of) = match &arguments.evidence {
         Evidence::Receipt(seq) => {
@@ -138,10 +156,12 @@ pub fn axis(
     };
     require_receipt(context, &question, &proof)?;
     let (name, class) = (arguments.name.clone(), class_of(arguments.class));
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
-        command::axis(pen, session, name, class, comparator, max_age_ms, proof)
-            .map_err(Failure::from)
-    })?;
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
+            command::axis(pen, session, name, class, comparator, max_age_ms, proof)
+                .map_err(Failure::from)
+        })?;
     let Recorded { receipt, attempt } = &appended.outcome;
     match attempt {
         Ok(seq) => {
@@ -154,32 +174,40 @@ pub fn axis(
         Err(refusal) => {
             let mut refusal = refusal.clone();
             refusal.detail.push_str(&told_of);
-            Err(refused_with(refusal, &appended, json!({ "receipt": receipt }))
-                .next(format!("handoff show {receipt}")))
+            Err(
+                refused_with(refusal, &appended, json!({ "receipt": receipt }))
+                    .next(format!("handoff show {receipt}")),
+            )
         }
     }
 }
 
 /// Requires that a cited receipt is there.
-pub fn require_receipt(
+pub(super) fn require_receipt(
     context: &Context<'_>,
     question: &Question,
     proof: &Proof,
 ) -> Result<(), Failure> {
-    let Proof::Receipt(seq) = proof else { return Ok(()) };
+    let Proof::Receipt(seq) = proof else {
+        return Ok(());
+    };
     if *seq > context.head()?.seq {
-        return Err(Failure::no("dangling_reference", format!("there is no event {seq}"))
-            .next("handoff log --kind probe.receipt"));
+        return Err(
+            Failure::no("dangling_reference", format!("there is no event {seq}"))
+                .next("handoff log --kind probe.receipt"),
+        );
     }
     match context.ledger.ask(question)?.receipts().contains_key(seq) {
         true => Ok(()),
-        false => Err(Failure::no("dangling_reference", format!("event {seq} is no receipt"))
-            .next("handoff log --kind probe.receipt")),
+        false => Err(
+            Failure::no("dangling_reference", format!("event {seq} is no receipt"))
+                .next("handoff log --kind probe.receipt"),
+        ),
     }
 }
 
 /// Declares what may drift.
-pub fn ambient(
+pub(super) fn ambient(
     context: &mut Context<'_>,
     arguments: &Ambient,
     output: &mut Output,
@@ -193,7 +221,11 @@ pub fn ambient(
             observed.push(value.as_str().parse::<Value>()?);
         }
         let (name, reason) = (entry.allowed.name.clone(), entry.allowed.reason.clone());
-        entries.push(AmbientEntry { name, observed, reason });
+        entries.push(AmbientEntry {
+            name,
+            observed,
+            reason,
+        });
     }
     let question = Question {
         session: Some(session),
@@ -202,12 +234,17 @@ pub fn ambient(
     };
     context.ask(&question)?;
     let names: Vec<String> = entries.iter().map(|entry| entry.name.to_string()).collect();
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        command::ambient(pen, session, entries).map_err(Failure::from)
-    })?;
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            command::ambient(pen, session, entries).map_err(Failure::from)
+        })?;
     let line = match names.is_empty() {
         true => format!("ambient allowlist of session {session}: nothing may drift"),
-        false => format!("ambient allowlist of session {session}: {} may drift", names.join(", ")),
+        false => format!(
+            "ambient allowlist of session {session}: {} may drift",
+            names.join(", ")
+        ),
     };
     let body = json!({ "seq": appended.outcome, "session": session, "names": names });
     Ok(wrote(output, "ambient", &appended.head, &line, body))

@@ -29,7 +29,7 @@ pub fn run(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
             let mut context = Context::open(common)?;
             let probed = evidence::probe(&context, asked)?;
             evidence::record_probe(&mut context, probed, output)
-        },
+        }
         Command::Axis(asked) => evidence::axis(&mut Context::open(common)?, asked, output),
         Command::Ambient(asked) => evidence::ambient(&mut Context::open(common)?, asked, output),
         Command::Claim(asked) => claims::claim(&mut Context::open(common)?, asked, output),
@@ -67,8 +67,8 @@ fn session(common: &Common, asked: &Session, output: &mut Output) -> Result<Exit
     match asked {
         Session::Open(open) => session::open(&mut context, open, output),
         Session::List => session::list(&context, output),
-        Session::Abandon { session, reason } => {
-            session::abandon(&mut context, *session, reason, output)
+        Session::Abandon { number, reason } => {
+            session::abandon(&mut context, *number, reason, output)
         }
     }
 }
@@ -76,7 +76,12 @@ fn session(common: &Common, asked: &Session, output: &mut Output) -> Result<Exit
 /// `key authorize` and `key revoke`.
 fn authority(common: &Common, asked: &Key, output: &mut Output) -> Result<Exit, Failure> {
     match asked {
-        Key::Authorize { public, label, admin, recorder } => {
+        Key::Authorize {
+            public,
+            label,
+            admin,
+            recorder,
+        } => {
             let mut roles = Vec::new();
             if *admin {
                 roles.push(Role::Admin);
@@ -86,7 +91,11 @@ fn authority(common: &Common, asked: &Key, output: &mut Output) -> Result<Exit, 
             }
             authority::authorize(&mut Context::open(common)?, public, label, roles, output)
         }
-        Key::Revoke { public, reason, compromised_since } => authority::revoke(
+        Key::Revoke {
+            public,
+            reason,
+            compromised_since,
+        } => authority::revoke(
             &mut Context::open(common)?,
             public,
             reason,

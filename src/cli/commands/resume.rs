@@ -37,7 +37,7 @@ const POLL: Duration = Duration::from_millis(20);
 const VALUES_BYTES_MAX: u64 = 1 << 20;
 
 /// Opens a session, probes what it inherits, and says what may be relied on.
-pub fn resume(
+pub(super) fn resume(
     context: &mut Context<'_>,
     arguments: &Resume,
     output: &mut Output,
@@ -50,11 +50,21 @@ pub fn resume(
     let (session, _, inherits) = session::opened(context, &arguments.open)?;
     let judged = judge_anew(context, session, &arguments.reprobe, &asserted)?;
     let told = Told::of(context, session, &judged.state);
-    let missing: Vec<&ClaimId> =
-        arguments.require.iter().filter(|id| !told.admissible.contains(id)).collect();
-    let exit = if missing.is_empty() { Exit::Yes } else { Exit::No };
+    let missing: Vec<&ClaimId> = arguments
+        .require
+        .iter()
+        .filter(|id| !told.admissible.contains(id))
+        .collect();
+    let exit = if missing.is_empty() {
+        Exit::Yes
+    } else {
+        Exit::No
+    };
     let agent = &arguments.open.agent;
-    output.line(&format!("session {session} opened by {agent}{}", session::told(&inherits)));
+    output.line(&format!(
+        "session {session} opened by {agent}{}",
+        session::told(&inherits)
+    ));
     output.line(&format!("next: export HANDOFF_SESSION={session}"));
     for id in &missing {
         output.line(&format!("REQUIRED {id} is not admissible"));
@@ -73,7 +83,7 @@ pub fn resume(
 }
 
 /// Probes what the session inherits and needs, anew. Exit 1 if a claim asked about is blocked.
-pub fn reverify(
+pub(super) fn reverify(
     context: &mut Context<'_>,
     arguments: &Reprobe,
     output: &mut Output,
@@ -96,12 +106,20 @@ pub fn reverify(
     for line in told.lines() {
         output.line(&line);
     }
-    output.document("handoff.reverify.v1", exit, told.json(session, &judged.head));
+    output.document(
+        "handoff.reverify.v1",
+        exit,
+        told.json(session, &judged.head),
+    );
     Ok(exit)
 }
 
 fn everything(session: Option<Seq>) -> Question {
-    Question { session, all_claims: true, ..Question::default() }
+    Question {
+        session,
+        all_claims: true,
+        ..Question::default()
+    }
 }
 
 /// The claims verified by sessions that this one inherits.
@@ -118,7 +136,9 @@ fn inherited(state: &State, session: Seq) -> BTreeSet<ClaimId> {
 
 /// The values of `--values`: by axis name or by the seq of its record.
 fn asserted(arguments: &Reprobe) -> Result<BTreeMap<String, Value>, Failure> {
-    let Some(path) = &arguments.values else { return Ok(BTreeMap::new()) };
+    let Some(path) = &arguments.values else {
+        return Ok(BTreeMap::new());
+    };
     let usage = |what: String| {
         Failure::usage(format!("{}: {what}", path.display()))
             .next("a file of at most 1 MiB that holds {\"AXIS\": \"VALUE\"}")
@@ -141,8 +161,10 @@ fn dry_resume(
     arguments: &Resume,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let mut state =
-        context.ask(&Question { sessions: true, ..everything(None) })?;
+    let mut state = context.ask(&Question {
+        sessions: true,
+        ..everything(None)
+    })?;
     let inherits: Vec<Seq> = match arguments.open.inherit.is_empty() {
         true => state.frontier().into_iter().collect(),
         false => arguments.open.inherit.clone(),
@@ -154,7 +176,11 @@ fn dry_resume(
         would_run(&state, &found, output, "");
         axes.extend(found);
     }
-    output.document("handoff.resume.v1", Exit::Yes, json!({ "dry_run": true, "axes": axes }));
+    output.document(
+        "handoff.resume.v1",
+        Exit::Yes,
+        json!({ "dry_run": true, "axes": axes }),
+    );
     Ok(Exit::Yes)
 }
 
@@ -167,7 +193,11 @@ fn would_run(state: &State, axes: &BTreeSet<Seq>, output: &mut Output, command: 
             .filter_map(|axis| state.axes().get(axis))
             .map(|record| record.body.axis.to_string())
             .collect();
-        output.line(&format!("would run {} for {}", told_probe(&planned.probe), names.join(", ")));
+        output.line(&format!(
+            "would run {} for {}",
+            told_probe(&planned.probe),
+            names.join(", ")
+        ));
         listed.push(json!({ "probe": planned.probe, "axes": planned.axes, "key": planned.key }));
     }
     if !command.is_empty() {
@@ -217,31 +247,44 @@ fn judge_anew(
         }
     }
     let plan = reverify::plan(&state, &left);
-    let runs = run_all(context, &state, &plan, arguments.deadline.unwrap_or(DEADLINE))?;
+    let runs = run_all(
+        context,
+        &state,
+        &plan,
+        arguments.deadline.unwrap_or(DEADLINE),
+    )?;
     let question = Question {
         session: Some(session),
         cited: left.iter().copied().chain(found.keys().copied()).collect(),
         ..Question::default()
     };
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
-        for (planned, run) in plan.iter().zip(runs) {
-            let what = match run {
-                Some(run) => Found::Receipt(command::receipt(pen, session, run)?),
-                None => Found::NotProbed(NotProbedWhy::NotRun),
-            };
-            found.extend(planned.axes.iter().map(|axis| (*axis, what.clone())));
-        }
-        for event in reverify::events(found) {
-            pen.write(session, event)?;
-        }
-        Ok::<_, Failure>(())
-    })?;
-    Ok(Judged { state: context.ask(&everything(Some(session)))?, head: appended.head })
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
+            for (planned, run) in plan.iter().zip(runs) {
+                let what = match run {
+                    Some(run) => Found::Receipt(command::receipt(pen, session, run)?),
+                    None => Found::NotProbed(NotProbedWhy::NotRun),
+                };
+                found.extend(planned.axes.iter().map(|axis| (*axis, what.clone())));
+            }
+            for event in reverify::events(found) {
+                pen.write(session, event)?;
+            }
+            Ok::<_, Failure>(())
+        })?;
+    Ok(Judged {
+        state: context.ask(&everything(Some(session)))?,
+        head: appended.head,
+    })
 }
 
 fn value_of(state: &State, axis: Seq, asserted: &BTreeMap<String, Value>) -> Option<Value> {
     let name = &state.axes().get(&axis)?.body.axis;
-    asserted.get(&axis.to_string()).or_else(|| asserted.get(name.as_str())).cloned()
+    asserted
+        .get(&axis.to_string())
+        .or_else(|| asserted.get(name.as_str()))
+        .cloned()
 }
 
 /// Runs planned probes, several at a time, until the deadline; none for one that did not come to
@@ -266,7 +309,8 @@ fn run_all(
         let (done, wait) = mpsc::channel::<()>();
         for _ in 0..PARALLEL.min(plan.len()) {
             let done = done.clone();
-            let (next, runs, over, within, secrets_of) = (&next, &runs, &over, &within, &secrets_of);
+            let (next, runs, over, within, secrets_of) =
+                (&next, &runs, &over, &within, &secrets_of);
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
                     let index = next.fetch_add(1, Ordering::Relaxed);
@@ -291,8 +335,10 @@ fn run_all(
         }
     });
     if observer.is_interrupted() {
-        return Err(Failure::environment("interrupted", "interrupted; nothing more was recorded")
-            .next("handoff reverify"));
+        return Err(
+            Failure::environment("interrupted", "interrupted; nothing more was recorded")
+                .next("handoff reverify"),
+        );
     }
     let mut runs = runs.into_inner().unwrap_or_default();
     Ok((0..plan.len()).map(|index| runs.remove(&index)).collect())
@@ -321,7 +367,8 @@ impl Told {
             } else if verdict.state == ClaimState::ProvisionalUnverified {
                 let flag = verdict.flag.and_then(|flag| state.flags().get(&flag));
                 let step = flag.map(|flag| flag.body.step.clone());
-                told.provisional.push((id, step, flag.map(|flag| flag.body.step_digest)));
+                told.provisional
+                    .push((id, step, flag.map(|flag| flag.body.step_digest)));
             } else if verdict.state == ClaimState::VerifiedInvariant {
                 let because: Vec<Json> = (verdict.because.iter())
                     .map(|because| render::because_json(state, because))

@@ -15,13 +15,17 @@ use crate::types::{Seq, Text};
 use serde_json::{Value, json};
 
 /// Opens a session.
-pub fn open(
+pub(super) fn open(
     context: &mut Context<'_>,
     arguments: &Open,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let (session, head, inherits) = opened(context, arguments)?;
-    let line = format!("session {session} opened by {}{}", arguments.agent, told(&inherits));
+    let line = format!(
+        "session {session} opened by {}{}",
+        arguments.agent,
+        told(&inherits)
+    );
     output.line(&line);
     output.line(&format!("next: export HANDOFF_SESSION={session}"));
     let body = json!({
@@ -33,7 +37,7 @@ pub fn open(
 }
 
 /// How inheritance is told in a line.
-pub fn told(inherits: &[Seq]) -> String {
+pub(super) fn told(inherits: &[Seq]) -> String {
     match inherits.is_empty() {
         true => ", inheriting nothing".to_owned(),
         false => {
@@ -44,7 +48,7 @@ pub fn told(inherits: &[Seq]) -> String {
 }
 
 /// Writes the opening: the session, the head after it and what it inherits.
-pub fn opened(
+pub(super) fn opened(
     context: &mut Context<'_>,
     arguments: &Open,
 ) -> Result<(Seq, crate::types::Head, Vec<Seq>), Failure> {
@@ -58,12 +62,14 @@ pub fn opened(
     let inherit = (!arguments.inherit.is_empty()).then(|| arguments.inherit.clone());
     let (agent, purpose) = (arguments.agent.clone(), arguments.purpose.clone());
     let scope = context.scope;
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        let session = command::open(pen, agent, purpose, inherit, scope)?;
-        let inherits = pen.state().sessions().get(&session);
-        let inherits = inherits.map(|session| session.opened.body.inherits.to_vec());
-        Ok::<_, Failure>((session, inherits.unwrap_or_default()))
-    })?;
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            let session = command::open(pen, agent, purpose, inherit, scope)?;
+            let inherits = pen.state().sessions().get(&session);
+            let inherits = inherits.map(|session| session.opened.body.inherits.to_vec());
+            Ok::<_, Failure>((session, inherits.unwrap_or_default()))
+        })?;
     let (session, inherits) = appended.outcome;
     Ok((session, appended.head, inherits))
 }
@@ -71,18 +77,31 @@ pub fn opened(
 /// The sessions that are named, which must be there.
 fn named(context: &Context<'_>, sessions: &[Seq]) -> Result<Vec<Seq>, Failure> {
     for session in sessions {
-        let question = Question { session: Some(*session), ..Question::default() };
-        if !context.ledger.ask(&question)?.sessions().contains_key(session) {
-            return Err(Failure::no("session_unknown", format!("there is no session {session}"))
-                .next("handoff session list"));
+        let question = Question {
+            session: Some(*session),
+            ..Question::default()
+        };
+        if !context
+            .ledger
+            .ask(&question)?
+            .sessions()
+            .contains_key(session)
+        {
+            return Err(
+                Failure::no("session_unknown", format!("there is no session {session}"))
+                    .next("handoff session list"),
+            );
         }
     }
     Ok(sessions.to_vec())
 }
 
 /// Lists the sessions that are not sealed, and those that the next one would inherit.
-pub fn list(context: &Context<'_>, output: &mut Output) -> Result<Exit, Failure> {
-    let state = context.ledger.ask(&Question { sessions: true, ..Question::default() })?;
+pub(super) fn list(context: &Context<'_>, output: &mut Output) -> Result<Exit, Failure> {
+    let state = context.ledger.ask(&Question {
+        sessions: true,
+        ..Question::default()
+    })?;
     let key = context.signer().ok().map(|signer| signer.public());
     let frontier = state.frontier();
     let mut listed = Vec::new();
@@ -111,7 +130,11 @@ pub fn list(context: &Context<'_>, output: &mut Output) -> Result<Exit, Failure>
     if listed.is_empty() {
         output.line("no session is open, and none is sealed to inherit");
     }
-    output.document("handoff.session_list.v1", Exit::Yes, json!({ "sessions": listed }));
+    output.document(
+        "handoff.session_list.v1",
+        Exit::Yes,
+        json!({ "sessions": listed }),
+    );
     Ok(Exit::Yes)
 }
 
@@ -124,7 +147,7 @@ fn status(session: &Session) -> &'static str {
 }
 
 /// Ends a session without a seal.
-pub fn abandon(
+pub(super) fn abandon(
     context: &mut Context<'_>,
     session: Seq,
     reason: &Text,
@@ -132,35 +155,56 @@ pub fn abandon(
 ) -> Result<Exit, Failure> {
     let signer = context.signer()?;
     named(context, &[session])?;
-    let question =
-        Question { cited: [session].into_iter().collect(), ..Question::default() };
+    let question = Question {
+        cited: [session].into_iter().collect(),
+        ..Question::default()
+    };
     context.ask(&question)?;
-    let body = SessionAbandoned { reason: reason.clone(), session };
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        pen.write(Seq::ZERO, body).map_err(Failure::from)
-    })?;
+    let body = SessionAbandoned {
+        reason: reason.clone(),
+        session,
+    };
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            pen.write(Seq::ZERO, body).map_err(Failure::from)
+        })?;
     let line = format!("session {session} abandoned");
     let body = json!({ "seq": appended.outcome, "session": session });
-    Ok(wrote(output, "session_abandon", &appended.head, &line, body))
+    Ok(wrote(
+        output,
+        "session_abandon",
+        &appended.head,
+        &line,
+        body,
+    ))
 }
 
 /// Seals the session: what it leaves is bound, and its successors may inherit it.
-pub fn seal(context: &mut Context<'_>, output: &mut Output) -> Result<Exit, Failure> {
+pub(super) fn seal(context: &mut Context<'_>, output: &mut Output) -> Result<Exit, Failure> {
     let session = context.session()?;
     let signer = context.signer()?;
-    let question =
-        Question { session: Some(session), boundary: true, ..Question::default() };
+    let question = Question {
+        session: Some(session),
+        boundary: true,
+        ..Question::default()
+    };
     context.ask(&question)?;
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        command::seal(pen, session).map_err(Failure::from)
-    })?;
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            command::seal(pen, session).map_err(Failure::from)
+        })?;
     let (seq, boundary) = &appended.outcome;
     let counts = boundary.counts();
     output.line(&format!(
         "session {session} sealed as {seq}: axes {}, claims {}, promotions {}, flags {}",
         counts.axes, counts.claims, counts.promotions, counts.flags
     ));
-    let line = format!("head {} (put this line where your successor will see it)", appended.head);
+    let line = format!(
+        "head {} (put this line where your successor will see it)",
+        appended.head
+    );
     let body = json!({
         "seq": seq, "session": session, "counts": counts, "boundary_digest": boundary.digest(),
         "boundary": serde_json::to_value(boundary).unwrap_or(Value::Null),

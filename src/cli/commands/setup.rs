@@ -17,13 +17,17 @@ use crate::home::view;
 use crate::key::SigningKey;
 use crate::slice::Question;
 use crate::store::sqlite::SqliteLedger;
-use crate::store::{Read, Transaction};
+use crate::store::{Read, Store, Transaction};
 use crate::types::{Digest, LedgerId, Name, Seq};
 use serde_json::json;
 use std::path::Path;
 
 /// Makes a ledger, a key if there is none yet, and pins the root.
-pub fn init(common: &Common, arguments: &Init, output: &mut Output) -> Result<Exit, Failure> {
+pub(super) fn init(
+    common: &Common,
+    arguments: &Init,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let folders = context::folders(common);
     let cwd = context::current_folder(common)?;
     let path = match &common.ledger {
@@ -49,17 +53,25 @@ pub fn init(common: &Common, arguments: &Init, output: &mut Output) -> Result<Ex
     let (record, id) = append::genesis(&signer, clock::now(), body.into())?;
     make_parent(&path)?;
     let records = [record];
-    let (store, ()) = SqliteLedger::create(
-        &path,
-        context::wait(common),
-        |ledger: &mut dyn Transaction| -> Result<(), Failure> { Ok(ledger.append(&records, &[])?) },
-    )?;
+    let (store, ()) = SqliteLedger::create(&path, context::wait(common), |ledger| {
+        ledger
+            .transact(|tx: &mut dyn Transaction| tx.append(&records, &[]))
+            .map_err(Failure::from)
+    })?;
     pin(&folders, id, &signer, &name)?;
     let ledger = view::over(store, &folders)?;
     let head = ledger.head()?;
     output.line(&format!("ledger {} made at {}", id.short(), path.display()));
-    let custody = if made { "made, readable by you alone" } else { "as it was" };
-    output.line(&format!("key {} at {} ({custody})", signer.public().short(), key_path.display()));
+    let custody = if made {
+        "made, readable by you alone"
+    } else {
+        "as it was"
+    };
+    output.line(&format!(
+        "key {} at {} ({custody})",
+        signer.public().short(),
+        key_path.display()
+    ));
     output.line(&format!("head {head}"));
     output.line("next: handoff session open --agent NAME");
     let body = json!({
@@ -85,13 +97,20 @@ fn ledger_name(arguments: &Init, path: &Path) -> Result<Name, Failure> {
     if let Some(name) = &arguments.name {
         return Ok(name.clone());
     }
-    let folder = path.parent().and_then(Path::parent).and_then(Path::file_name);
-    let folder = folder.map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let folder = path
+        .parent()
+        .and_then(Path::parent)
+        .and_then(Path::file_name);
+    let folder = folder
+        .map(|name| name.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default();
     Ok(folder.parse().or_else(|_| "ledger".parse())?)
 }
 
 fn make_parent(path: &Path) -> Result<(), Failure> {
-    let Some(folder) = path.parent() else { return Ok(()) };
+    let Some(folder) = path.parent() else {
+        return Ok(());
+    };
     match std::fs::create_dir(folder) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
@@ -122,10 +141,12 @@ fn pin(
 }
 
 /// Raises the versions to those of this program, if they are lower.
-pub fn upgrade(context: &mut Context<'_>, output: &mut Output) -> Result<Exit, Failure> {
+pub(super) fn upgrade(context: &mut Context<'_>, output: &mut Output) -> Result<Exit, Failure> {
     let question = Question::default();
     let state = context.ask(&question)?;
-    let Some(ledger) = state.ledger() else { return Err(LedgerError::Empty.into()) };
+    let Some(ledger) = state.ledger() else {
+        return Err(LedgerError::Empty.into());
+    };
     if state.undetermined().is_some() {
         return Err(Failure::cannot_judge(
             "undetermined",
@@ -140,10 +161,15 @@ pub fn upgrade(context: &mut Context<'_>, output: &mut Output) -> Result<Exit, F
         return Ok(wrote(output, "upgrade", &head, &line, body));
     }
     let signer = context.signer()?;
-    let body = LedgerUpgraded { rules: RULES_VERSION, v: FORMAT_VERSION };
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        pen.write(Seq::ZERO, body).map_err(Failure::from)
-    })?;
+    let body = LedgerUpgraded {
+        rules: RULES_VERSION,
+        v: FORMAT_VERSION,
+    };
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            pen.write(Seq::ZERO, body).map_err(Failure::from)
+        })?;
     let line = format!("raised to rules {RULES_VERSION} and format {FORMAT_VERSION}");
     let body = json!({
         "seq": appended.outcome, "rules": RULES_VERSION, "v": FORMAT_VERSION, "changed": true,
@@ -152,7 +178,7 @@ pub fn upgrade(context: &mut Context<'_>, output: &mut Output) -> Result<Exit, F
 }
 
 /// Says that the root knows of every refused event up to a seq.
-pub fn acknowledge(
+pub(super) fn acknowledge(
     context: &mut Context<'_>,
     up_to: Seq,
     arguments: &Acknowledge,
@@ -161,18 +187,26 @@ pub fn acknowledge(
     let signer = context.signer()?;
     let question = Question::default();
     context.ask(&question)?;
-    let body = EventAcknowledged { reason: arguments.reason.clone(), up_to };
-    let appended = context.ledger.append(&signer, clock::now, &question, |pen| {
-        pen.write(Seq::ZERO, body).map_err(Failure::from)
-    })?;
-    let line = format!("refused events up to {up_to} acknowledged as {}", appended.outcome);
+    let body = EventAcknowledged {
+        reason: arguments.reason.clone(),
+        up_to,
+    };
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            pen.write(Seq::ZERO, body).map_err(Failure::from)
+        })?;
+    let line = format!(
+        "refused events up to {up_to} acknowledged as {}",
+        appended.outcome
+    );
     let body = json!({ "seq": appended.outcome, "up_to": up_to });
     Ok(wrote(output, "acknowledge", &appended.head, &line, body))
 }
 
 /// Accepts the ledger as it is now in place of what this machine verified before: the view is
 /// forgotten, and built anew by full verification.
-pub fn acknowledge_rollback(
+pub(super) fn acknowledge_rollback(
     common: &Common,
     arguments: &Acknowledge,
     output: &mut Output,
@@ -180,7 +214,9 @@ pub fn acknowledge_rollback(
     let folders = context::folders(common);
     let path = context::find(common, &context::current_folder(common)?)?;
     let store = SqliteLedger::open(&path, context::wait(common))?;
-    let Some(first) = store.get(Seq::ZERO)? else { return Err(LedgerError::Empty.into()) };
+    let Some(first) = store.get(Seq::ZERO)? else {
+        return Err(LedgerError::Empty.into());
+    };
     let view = folders.view(&LedgerId(first.leaf().0))?;
     crate::store::index::IndexFile::discard(&view)?;
     let head = view::over(store, &folders)?.head()?;
