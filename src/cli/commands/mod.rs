@@ -2,6 +2,7 @@
 
 mod authority;
 mod claims;
+mod demo;
 mod evidence;
 mod resume;
 mod session;
@@ -54,7 +55,7 @@ pub fn run(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Head => not_built("head"),
         Command::Export(_) => not_built("export"),
         Command::Import(_) => not_built("import"),
-        Command::Demo(_) => not_built("demo"),
+        Command::Demo(asked) => demo::demo(asked, output),
         Command::Completions(asked) => help::completions(asked, output),
         Command::Man(asked) => help::man(asked, output),
         Command::Help(asked) => help::help(asked, output),
