@@ -24,6 +24,7 @@ pub mod fold;
 pub mod format;
 pub mod hash;
 pub mod key;
+pub mod merkle;
 pub mod outcome;
 pub mod probe_spec;
 pub mod resolve;
@@ -38,6 +39,8 @@ pub mod success;
 pub mod types;
 pub mod vacuous;
 pub mod verdict;
+pub mod verify;
+mod verify_report;
 pub mod version;
 
 pub mod cli;
