@@ -2,6 +2,7 @@
 //! ledger; commands ask the library and say what it answered.
 
 pub mod args;
+pub mod briefing;
 pub mod commands;
 pub mod context;
 mod failures;
@@ -10,6 +11,7 @@ pub mod output;
 pub mod quote;
 pub mod render;
 pub mod report;
+pub mod source;
 
 use output::Output;
 use std::ffi::OsString;

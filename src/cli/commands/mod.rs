@@ -1,6 +1,19 @@
 //! The commands: one file each, one arm each.
 
-use super::args::{Command, Request};
+mod brief;
+mod can;
+mod export;
+mod head;
+mod import;
+mod key_read;
+mod log;
+mod reading;
+mod show;
+mod state;
+mod trust;
+mod verify;
+
+use super::args::{Command, Key, Request};
 use super::help;
 use super::output::Output;
 use super::report::{Exit, Failure};
@@ -12,8 +25,12 @@ use super::report::{Exit, Failure};
 pub fn run(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
     match &request.command {
         Command::Init(_) => not_built("init"),
-        Command::Key(_) => not_built("key"),
-        Command::Trust(_) => not_built("trust"),
+        Command::Key(Key::New { out }) => key_read::new(out.as_deref(), output),
+        Command::Key(Key::Show) => key_read::show(&request.common, output),
+        Command::Key(Key::List) => key_read::list(&request.common, output),
+        Command::Key(Key::Authorize { .. }) => not_built("key authorize"),
+        Command::Key(Key::Revoke { .. }) => not_built("key revoke"),
+        Command::Trust(asked) => trust::run(&request.common, asked, output),
         Command::Session(_) => not_built("session"),
         Command::Probe(_) => not_built("probe"),
         Command::Axis(_) => not_built("axis"),
@@ -28,15 +45,15 @@ pub fn run(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Upgrade => not_built("upgrade"),
         Command::Resume(_) => not_built("resume"),
         Command::Reverify(_) => not_built("reverify"),
-        Command::Brief(_) => not_built("brief"),
-        Command::Can(_) => not_built("can"),
-        Command::Verify(_) => not_built("verify"),
-        Command::Log(_) => not_built("log"),
-        Command::Show(_) => not_built("show"),
-        Command::State(_) => not_built("state"),
-        Command::Head => not_built("head"),
-        Command::Export(_) => not_built("export"),
-        Command::Import(_) => not_built("import"),
+        Command::Brief(asked) => brief::run(&request.common, asked, output),
+        Command::Can(asked) => can::run(&request.common, asked, output),
+        Command::Verify(asked) => verify::run(&request.common, asked, output),
+        Command::Log(asked) => log::run(&request.common, asked, output),
+        Command::Show(asked) => show::run(&request.common, asked, output),
+        Command::State(asked) => state::run(&request.common, asked, output),
+        Command::Head => head::run(&request.common, output),
+        Command::Export(asked) => export::run(&request.common, asked, output),
+        Command::Import(asked) => import::run(&request.common, asked, output),
         Command::Demo(_) => not_built("demo"),
         Command::Completions(asked) => help::completions(asked, output),
         Command::Man(asked) => help::man(asked, output),
