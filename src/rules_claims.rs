@@ -289,7 +289,10 @@ pub(crate) fn promoted(state: &State, event: &Event, body: &ClaimPromoted) -> Re
     step_of(flag, receipt.seq, receipt.body.probe_digest)?;
     let strength = probe_spec::strength(&receipt.body.probe, &receipt.body.expectations);
     require(strength != Strength::None, Rule::NoExpectation, || {
-        format!("receipt {} shows nothing that empty output would not", receipt.seq)
+        format!(
+            "receipt {} shows nothing that empty output would not",
+            receipt.seq
+        )
     })?;
     let independent = body.independent.is_none() || flag.body.independent.is_some();
     require(independent, Rule::IndependenceNotFlagged, || {
