@@ -142,13 +142,26 @@ impl<S: Store, P: Positions> Ledger<S, P> {
     pub fn replay(
         &self,
         up_to: Seq,
+        visit: impl FnMut(&VerifiedEvent, Option<Refusal>, &Record),
+    ) -> Result<(), LedgerError> {
+        self.replay_from(Seq::ZERO, up_to, visit)
+    }
+
+    /// As [`Ledger::replay`], from an event on.
+    ///
+    /// # Errors
+    /// As [`Ledger::ask`].
+    pub fn replay_from(
+        &self,
+        from: Seq,
+        up_to: Seq,
         mut visit: impl FnMut(&VerifiedEvent, Option<Refusal>, &Record),
     ) -> Result<(), LedgerError> {
         let verified = Verified {
             store: &self.store,
             positions: &self.positions,
         };
-        let mut next = Seq::ZERO;
+        let mut next = from;
         while next <= up_to {
             let batch = self.store.scan(next, BATCH)?;
             if batch.is_empty() {

@@ -1,16 +1,12 @@
 //! How a command that writes says what it wrote.
 
 use super::output::Output;
+use super::render::head_json;
 use super::report::{Exit, Failure};
 use crate::append::Appended;
 use crate::rules::Refusal;
 use crate::types::Head;
 use serde_json::{Map, Value, json};
-
-/// The head as JSON gives it.
-pub fn head_json(head: &Head) -> Value {
-    json!({ "seq": head.seq, "hash": head.leaf, "line": head.to_string() })
-}
 
 /// Says that a command was carried out: one line for a person, one document for a program.
 pub fn wrote(output: &mut Output, command: &str, head: &Head, line: &str, body: Value) -> Exit {
