@@ -249,7 +249,7 @@ fn forgeries(scene: &Scene, forger: &Forger) -> Vec<Forgery> {
         needs: claim.needs.clone(),
         receipt: failed,
     };
-    add("probe_digest", mallory(), scene.open, promoted.into());
+    add("receipt_failed", mallory(), scene.open, promoted.into());
     let mut directive = flag.directive.clone();
     directive.do_not_act_on = "c".parse().unwrap();
     add(
@@ -282,7 +282,7 @@ fn forgeries(scene: &Scene, forger: &Forger) -> Vec<Forgery> {
         unverifiable: None,
     };
     add(
-        "dangling_reference",
+        "reverified_receipt",
         mallory(),
         scene.open,
         BoundaryReverified {
