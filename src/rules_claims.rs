@@ -209,7 +209,7 @@ pub(crate) fn flagged(state: &State, event: &Event, body: &ClaimFlagged) -> Resu
     for need in &body.needs {
         flag_need(state, event, need)?;
     }
-    match covered(state, event, &body.claim, &body.statement) {
+    match judge(state, event).covering(&body.claim, &body.statement) {
         Some(claim) => refuse(
             Rule::AlreadyAdmissible,
             format!("{claim} is admissible to the session already"),
@@ -245,22 +245,6 @@ fn flag_need(state: &State, event: &Event, need: &FlagNeed) -> Result<(), Refusa
     require(!half && known == said, Rule::FlagNeeds, || {
         format!("{} is not named as it was known when flagged", need.axis)
     })
-}
-
-/// The claim by which an id or its exact statement is admissible to the session already, if it is.
-pub(crate) fn covered(
-    state: &State,
-    event: &Event,
-    claim: &ClaimId,
-    statement: &Text,
-) -> Option<ClaimId> {
-    let admissible = judge(state, event).admissible();
-    let stating = state.stated.get(statement).into_iter().flatten();
-    let stating = stating.filter(|id| state.statement(id) == Some(statement));
-    stating
-        .chain([claim])
-        .find(|id| admissible.contains_key(*id))
-        .cloned()
 }
 
 /// Rule 6: the flagging session withdraws its flag until its seal, an admin at any time. What is

@@ -1,0 +1,565 @@
+//! The export: a ledger as lines of text, for those who have no SQLite, and for `import`.
+//!
+//! ```text
+//! {"count":N,"format":"handoff-ledger-export/v1","head":"<head line>","ledger":"<64 hex>"}
+//! {"event":<event bytes>,"sig":"<base64>"}                                       N times, in order
+//! {"capture":"<64 hex>","bytes":"<base64>","salt":"<32 hex>"}       any number, by commitment
+//! ```
+//!
+//! Each line ends in one line feed, the last one too. The event's bytes are taken by position,
+//! between a prefix and a suffix of fixed length, and never read as JSON here; so what comes in is
+//! byte for byte what went out, whether it is a good event or not. Nothing in the header is
+//! believed: a [`Reader`] recomputes all of it. Base64 is that of RFC 4648 section 4, padded.
+
+use crate::format::SIGNATURE_BYTES;
+use crate::hash::{self, SALT_BYTES};
+use crate::types::{Digest, Head, HeadLine, Leaf, LedgerId, hex, parse_hex};
+use base64ct::{Base64, Encoding};
+use serde::{Deserialize, Serialize};
+
+/// The name of this format, in the header.
+pub const FORMAT: &str = "handoff-ledger-export/v1";
+/// Most bytes that one capture keeps.
+pub const CAPTURE_BYTES_MAX: usize = 65_536;
+/// Longest line, in bytes, its line feed included: that of the largest capture.
+pub const LINE_BYTES_MAX: usize = CAPTURE_BYTES_MAX.div_ceil(3) * 4 + 256;
+
+const EVENT_PREFIX: &str = "{\"event\":";
+const SIGNATURE_PREFIX: &str = ",\"sig\":\"";
+const CAPTURE_PREFIX: &str = "{\"capture\":\"";
+/// Sixty-four bytes in padded base64.
+const SIGNATURE_CHARACTERS: usize = SIGNATURE_BYTES.div_ceil(3) * 4;
+
+/// Why text is not an export, or a record cannot stand in one. Lines count from 1, the header.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExportError {
+    /// A record that is shorter than a signature, too long for a line, not UTF-8, or holds a line
+    /// feed: none that a chain could hold.
+    #[error("a record of {bytes} bytes does not fit a line: {reason}")]
+    Record {
+        /// Its length.
+        bytes: usize,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A line that does not end in its one line feed, or is longer than any line may be.
+    #[error("line {line}: expected at most {LINE_BYTES_MAX} bytes and a line feed at the end")]
+    NotALine {
+        /// Which line.
+        line: u64,
+    },
+    /// The first line is not the header, in its one spelling.
+    #[error("line 1: expected the header of a {FORMAT}: {reason}")]
+    Header {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A line that is none of those that may stand there, in their one spelling.
+    #[error("line {line}: expected {expected}")]
+    Unexpected {
+        /// Which line.
+        line: u64,
+        /// What may stand there.
+        expected: &'static str,
+    },
+    /// A capture's bytes are other than the ones committed to.
+    #[error("line {line}: the bytes hash to {found}, the commitment is {expected}")]
+    Commitment {
+        /// Which line.
+        line: u64,
+        /// The commitment.
+        expected: Digest,
+        /// SHA-256 of the salt and the bytes.
+        found: Digest,
+    },
+    /// The text ends before all events were there.
+    #[error("expected {expected} events, as the header says, found {found}")]
+    Count {
+        /// As many as the header says.
+        expected: u64,
+        /// As many as there are.
+        found: u64,
+    },
+    /// The first record is not the one that the header names the ledger by.
+    #[error("expected ledger {expected}, as the header says; the first record hashes to {found}")]
+    Ledger {
+        /// The id in the header.
+        expected: LedgerId,
+        /// Leaf of the first record.
+        found: LedgerId,
+    },
+    /// The last record is not the one that the header's head line names.
+    #[error("expected head {expected}, as the header says; the last record hashes to {found}")]
+    Head {
+        /// The leaf in the header.
+        expected: Leaf,
+        /// Leaf of the last record.
+        found: Leaf,
+    },
+}
+
+/// Captured output, or only the salt of a redacted value, as it stands beside the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportedCapture {
+    /// The digest by which an event refers to it.
+    pub commitment: Digest,
+    /// At most [`CAPTURE_BYTES_MAX`] bytes; `None` where only the salt is kept.
+    pub bytes: Option<Vec<u8>>,
+    /// The salt of the commitment.
+    pub salt: [u8; SALT_BYTES],
+}
+
+/// What a line holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// The header; nothing in it is proven before [`Reader::finish`].
+    Header,
+    /// A record, signature and event bytes; not necessarily well-formed.
+    Record(Vec<u8>),
+    /// A capture whose bytes, if it has any, are those committed to.
+    Capture(ExportedCapture),
+}
+
+/// The header as it is spelt; members stand in canonical order.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    count: u64,
+    format: String,
+    head: String,
+    ledger: LedgerId,
+}
+
+/// The header line of an export that ends at `head`, its line feed included.
+pub fn header(head: &Head) -> String {
+    let (count, ledger) = (head.seq.next(), head.ledger);
+    format!(
+        "{{\"count\":{count},\"format\":\"{FORMAT}\",\"head\":\"{head}\",\"ledger\":\"{ledger}\"}}\n"
+    )
+}
+
+/// The line of a record, its line feed included.
+///
+/// # Errors
+/// `Record` if no line could hold it; a record of a good chain always fits.
+pub fn event_line(record: &[u8]) -> Result<String, ExportError> {
+    let refused = |reason| ExportError::Record {
+        bytes: record.len(),
+        reason,
+    };
+    let (signature, event) = record
+        .split_first_chunk::<SIGNATURE_BYTES>()
+        .ok_or_else(|| refused("it is shorter than a signature"))?;
+    let event = str::from_utf8(event).map_err(|_| refused("its event is not UTF-8"))?;
+    if event.contains('\n') {
+        return Err(refused("its event holds a line feed"));
+    }
+    let signature = Base64::encode_string(signature);
+    let line = format!("{EVENT_PREFIX}{event}{SIGNATURE_PREFIX}{signature}\"}}\n");
+    if line.len() > LINE_BYTES_MAX {
+        return Err(refused("it is longer than any record may be"));
+    }
+    Ok(line)
+}
+
+/// The line of a capture, its line feed included.
+pub fn capture_line(capture: &ExportedCapture) -> String {
+    let (commitment, salt) = (capture.commitment, hex(&capture.salt));
+    let bytes = match &capture.bytes {
+        Some(bytes) => format!("\"bytes\":\"{}\",", Base64::encode_string(bytes)),
+        None => String::new(),
+    };
+    format!("{CAPTURE_PREFIX}{commitment}\",{bytes}\"salt\":\"{salt}\"}}\n")
+}
+
+/// Reads an export line by line.
+#[derive(Debug, Default)]
+pub struct Reader {
+    line: u64,
+    header: Option<Head>,
+    records: u64,
+    first: Option<Leaf>,
+    last: Option<Leaf>,
+    capture: Option<Digest>,
+}
+
+impl Reader {
+    /// A reader that awaits the header.
+    pub fn new() -> Reader {
+        Reader::default()
+    }
+
+    /// Reads the next line, its line feed included.
+    ///
+    /// # Errors
+    /// What is wrong with it; the reader is of no use after that.
+    pub fn line(&mut self, line: &[u8]) -> Result<Line, ExportError> {
+        self.line = self.line.saturating_add(1);
+        let number = self.line;
+        let text = (line.len() <= LINE_BYTES_MAX)
+            .then_some(line)
+            .and_then(|line| str::from_utf8(line).ok())
+            .and_then(|line| line.strip_suffix('\n'))
+            .filter(|line| !line.contains('\n'))
+            .ok_or(ExportError::NotALine { line: number })?;
+        let Some(head) = self.header else {
+            self.header = Some(parse_header(text)?);
+            return Ok(Line::Header);
+        };
+        let unexpected = |expected| ExportError::Unexpected {
+            line: number,
+            expected,
+        };
+        if self.records <= head.seq.0 {
+            let record = parse_event(text).ok_or_else(|| unexpected("an event"))?;
+            let leaf = hash::leaf(&record);
+            self.records = self.records.saturating_add(1);
+            self.first.get_or_insert(leaf);
+            self.last = Some(leaf);
+            return Ok(Line::Record(record));
+        }
+        let capture = parse_capture(text).ok_or_else(|| unexpected("a capture or the end"))?;
+        if self.capture.is_some_and(|last| last >= capture.commitment) {
+            return Err(unexpected("captures in ascending order, none twice"));
+        }
+        if let Some(bytes) = &capture.bytes {
+            let (found, expected) = (hash::commitment(&capture.salt, bytes), capture.commitment);
+            if found != expected {
+                return Err(ExportError::Commitment {
+                    line: number,
+                    expected,
+                    found,
+                });
+            }
+        }
+        self.capture = Some(capture.commitment);
+        Ok(Line::Capture(capture))
+    }
+
+    /// Ends the reading, and answers the head, which is then the one that the header names.
+    ///
+    /// # Errors
+    /// `Header`, `Count`, `Ledger` or `Head`: the header does not say what the lines hold.
+    pub fn finish(self) -> Result<Head, ExportError> {
+        let head = self.header.ok_or(ExportError::Header {
+            reason: "there is no line",
+        })?;
+        let (Some(first), Some(last)) = (self.first, self.last) else {
+            return Err(ExportError::Count {
+                expected: head.seq.next().0,
+                found: 0,
+            });
+        };
+        if self.records != head.seq.next().0 {
+            return Err(ExportError::Count {
+                expected: head.seq.next().0,
+                found: self.records,
+            });
+        }
+        let found = LedgerId(first.0);
+        if found != head.ledger {
+            return Err(ExportError::Ledger {
+                expected: head.ledger,
+                found,
+            });
+        }
+        if last != head.leaf {
+            return Err(ExportError::Head {
+                expected: head.leaf,
+                found: last,
+            });
+        }
+        Ok(head)
+    }
+}
+
+/// The head that a header names. That it agrees with itself is all that is checked here.
+fn parse_header(text: &str) -> Result<Head, ExportError> {
+    let refused = |reason| ExportError::Header { reason };
+    let said: Header = serde_json::from_str(text)
+        .map_err(|_| refused("it is no object of count, format, head and ledger"))?;
+    if said.format != FORMAT {
+        return Err(refused("the format is another"));
+    }
+    let line: HeadLine = said
+        .head
+        .parse()
+        .map_err(|_| refused("the head is no head line"))?;
+    let head = Head {
+        ledger: said.ledger,
+        seq: line.seq,
+        leaf: line.leaf,
+    };
+    let spelt = header(&head);
+    if spelt.strip_suffix('\n') == Some(text) {
+        Ok(head)
+    } else {
+        Err(refused(
+            "it contradicts itself, or is not in its one spelling",
+        ))
+    }
+}
+
+fn parse_event(text: &str) -> Option<Vec<u8>> {
+    let rest = text.strip_prefix(EVENT_PREFIX)?.strip_suffix("\"}")?;
+    let at = rest.len().checked_sub(SIGNATURE_CHARACTERS)?;
+    let (rest, signature) = rest.split_at_checked(at)?;
+    let event = rest.strip_suffix(SIGNATURE_PREFIX)?;
+    let mut record = Base64::decode_vec(signature).ok()?;
+    record.extend_from_slice(event.as_bytes());
+    Some(record)
+}
+
+fn parse_capture(text: &str) -> Option<ExportedCapture> {
+    let rest = text.strip_prefix(CAPTURE_PREFIX)?.strip_suffix("\"}")?;
+    let (commitment, rest) = rest.split_once("\",\"")?;
+    let (bytes, salt) = match rest.strip_prefix("bytes\":\"") {
+        Some(rest) => {
+            let (bytes, rest) = rest.split_once("\",\"")?;
+            (Some(Base64::decode_vec(bytes).ok()?), rest)
+        }
+        None => (None, rest),
+    };
+    let capture = ExportedCapture {
+        commitment: commitment.parse().ok()?,
+        bytes,
+        salt: parse_hex(salt.strip_prefix("salt\":\"")?)?,
+    };
+    let fits = capture
+        .bytes
+        .as_ref()
+        .is_none_or(|bytes| bytes.len() <= CAPTURE_BYTES_MAX);
+    fits.then_some(capture)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::RECORD_BYTES_MAX;
+    use crate::types::Seq;
+
+    fn record(event: &str) -> Vec<u8> {
+        let mut record = vec![7; SIGNATURE_BYTES];
+        record.extend_from_slice(event.as_bytes());
+        record
+    }
+
+    fn head_of(records: &[Vec<u8>]) -> Head {
+        Head {
+            ledger: LedgerId(hash::leaf(records.first().unwrap()).0),
+            seq: Seq(u64::try_from(records.len()).unwrap() - 1),
+            leaf: hash::leaf(records.last().unwrap()),
+        }
+    }
+
+    fn capture(salt: u8, bytes: &[u8]) -> ExportedCapture {
+        let salt = [salt; SALT_BYTES];
+        ExportedCapture {
+            commitment: hash::commitment(&salt, bytes),
+            bytes: Some(bytes.to_vec()),
+            salt,
+        }
+    }
+
+    fn read(text: &str) -> Result<(Vec<Line>, Head), ExportError> {
+        let mut reader = Reader::new();
+        let mut lines = Vec::new();
+        for line in text.split_inclusive('\n') {
+            lines.push(reader.line(line.as_bytes())?);
+        }
+        Ok((lines, reader.finish()?))
+    }
+
+    fn export() -> (Vec<Vec<u8>>, String) {
+        let records = vec![
+            record("{\"a\":1}"),
+            record("{\"b\":\"\\\",\\\"sig\\\":\\\"\"}"),
+        ];
+        let mut text = header(&head_of(&records));
+        for record in &records {
+            text += &event_line(record).unwrap();
+        }
+        (records, text)
+    }
+
+    #[test]
+    fn an_export_reads_back_byte_for_byte() {
+        let (records, text) = export();
+        let (lines, head) = read(&text).unwrap();
+        assert_eq!(head, head_of(&records));
+        let expected: Vec<Line> = std::iter::once(Line::Header)
+            .chain(records.into_iter().map(Line::Record))
+            .collect();
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn the_header_is_recomputed() {
+        let (records, text) = export();
+        let (_, events) = text.split_once('\n').unwrap();
+        let good = head_of(&records);
+        let with = |head: &Head| read(&(header(head) + events)).unwrap_err();
+        let other = Head {
+            leaf: Leaf([1; 32]),
+            ..good
+        };
+        assert!(matches!(with(&other), ExportError::Head { .. }));
+        let other = Head {
+            ledger: LedgerId([1; 32]),
+            ..good
+        };
+        assert!(matches!(with(&other), ExportError::Ledger { .. }));
+        let more = Head {
+            seq: Seq(2),
+            ..good
+        };
+        let expected = ExportError::Count {
+            expected: 3,
+            found: 2,
+        };
+        assert_eq!(with(&more), expected);
+        let fewer = Head {
+            seq: Seq(0),
+            ..good
+        };
+        assert!(matches!(
+            with(&fewer),
+            ExportError::Unexpected { line: 3, .. }
+        ));
+    }
+
+    #[test]
+    fn a_header_has_one_spelling() {
+        let (_, text) = export();
+        for (from, to) in [
+            ("\"count\":2", "\"count\":3"),
+            ("\"count\":2", "\"count\": 2"),
+            ("\"count\":2", "\"count\":2,\"more\":1"),
+            ("export/v1", "export/v2"),
+            ("handoff1:", "handoff2:"),
+            ("\"ledger\"", "\"LEDGER\""),
+        ] {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text, "{from}");
+            assert!(
+                matches!(read(&changed), Err(ExportError::Header { .. })),
+                "{to}"
+            );
+        }
+        assert!(matches!(read(""), Err(ExportError::Header { .. })));
+    }
+
+    #[test]
+    fn nothing_else_stands_in_an_export() {
+        let (_, text) = export();
+        let captured = capture_line(&capture(1, b"out"));
+        let salt_only = capture_line(&ExportedCapture {
+            bytes: None,
+            ..capture(2, b"secret")
+        });
+        for bad in [
+            text.trim_end().to_owned(),
+            text.replace('\n', "\r\n"),
+            text.clone() + "\n",
+            text.clone() + "{}\n",
+            text.clone() + "x",
+            text.clone() + &captured + &captured,
+            text.clone() + &captured.replace("\"salt\"", "\"SALT\""),
+            text.clone() + &salt_only.replace(",\"salt\"", ", \"salt\""),
+            text.replacen("{\"event\":", "{ \"event\":", 1),
+            text.replacen("==\"}", "=\"}", 1),
+            text.replacen("==\"}", "\"}", 1),
+        ] {
+            assert!(read(&bad).is_err(), "{bad}");
+        }
+        assert!(matches!(
+            read(&(text + &captured.replace("b3V0", "b3V1"))),
+            Err(ExportError::Commitment { line: 4, .. })
+        ));
+    }
+
+    #[test]
+    fn captures_follow_in_ascending_order() {
+        let (_, text) = export();
+        let mut captures: Vec<ExportedCapture> = (0..5).map(|n| capture(n, &[n; 5])).collect();
+        captures.sort_by_key(|capture| capture.commitment);
+        captures[2].bytes = None;
+        let lines: Vec<String> = captures.iter().map(capture_line).collect();
+        let (read_back, _) = read(&(text.clone() + &lines.concat())).unwrap();
+        let expected: Vec<Line> = captures.into_iter().map(Line::Capture).collect();
+        assert_eq!(read_back[3..], expected);
+        let reversed: String = lines.into_iter().rev().collect();
+        assert!(read(&(text + &reversed)).is_err());
+    }
+
+    #[test]
+    fn the_largest_lines_fit() {
+        let largest = record(&"x".repeat(RECORD_BYTES_MAX - SIGNATURE_BYTES));
+        assert!(event_line(&largest).unwrap().len() <= LINE_BYTES_MAX);
+        let kept = capture_line(&capture(0, &vec![0; CAPTURE_BYTES_MAX]));
+        assert!(kept.len() <= LINE_BYTES_MAX);
+        assert!(parse_capture(kept.trim_end()).is_some());
+        let over = capture_line(&capture(0, &vec![0; CAPTURE_BYTES_MAX + 1]));
+        assert!(parse_capture(over.trim_end()).is_none());
+    }
+
+    #[test]
+    fn a_record_that_no_chain_could_hold_is_refused() {
+        for bad in [
+            vec![0; SIGNATURE_BYTES - 1],
+            record(&"x".repeat(LINE_BYTES_MAX)),
+            record("a\nb"),
+            [record("a"), vec![0xff]].concat(),
+        ] {
+            assert!(matches!(event_line(&bad), Err(ExportError::Record { .. })));
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_comes_back(
+            events in proptest::collection::vec("[^\n]{0,200}", 1..6),
+            signature in proptest::array::uniform32(0u8..),
+            outputs in proptest::collection::vec(
+                proptest::collection::vec(0u8.., 0..300), 0..4),
+        ) {
+            let signature = [signature, signature].concat();
+            let records: Vec<Vec<u8>> = events
+                .iter()
+                .map(|event| [&signature, event.as_bytes()].concat())
+                .collect();
+            let mut captures: Vec<ExportedCapture> = (0u8..)
+                .zip(&outputs)
+                .map(|(salt, bytes)| capture(salt, bytes))
+                .collect();
+            captures.sort_by_key(|capture| capture.commitment);
+            let mut text = header(&head_of(&records));
+            for record in &records {
+                text += &event_line(record).unwrap();
+            }
+            for capture in &captures {
+                text += &capture_line(capture);
+            }
+            let (lines, head) = read(&text).unwrap();
+            proptest::prop_assert_eq!(head, head_of(&records));
+            let expected: Vec<Line> = std::iter::once(Line::Header)
+                .chain(records.into_iter().map(Line::Record))
+                .chain(captures.into_iter().map(Line::Capture))
+                .collect();
+            proptest::prop_assert_eq!(lines, expected);
+        }
+
+        #[test]
+        fn what_is_read_is_spelt_alike(line in "\\PC{0,120}", at in 0usize..200, with in "\\PC") {
+            let (_, text) = export();
+            let mut changed = text.clone();
+            let end = text.len();
+            let at = (at % end..end).find(|at| text.is_char_boundary(*at)).unwrap();
+            changed.replace_range(at..at + 1, &with);
+            let changed = changed + &line;
+            if read(&changed).is_ok() {
+                proptest::prop_assert_eq!(changed, text);
+            }
+        }
+    }
+}
