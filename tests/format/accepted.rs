@@ -405,7 +405,7 @@ fn compromised_since() -> Vector {
     h.add(Bob, t, both);
     h.add(Root, 0, revocation(Alice, Some(receipt)));
     let outcomes = Outcomes {
-        voided: vec![receipt, axis, claim, declared, seal],
+        voided: Some(vec![receipt, axis, claim, declared, seal]),
         claims: vec![(t, "db-safe", "verified_invariant"), (t, "db-sure", "void")],
         admissible: vec![(t, vec!["db-safe"])],
         ..Outcomes::default()
@@ -425,7 +425,7 @@ fn compromised_lowered() -> Vector {
     let mut voided: Vec<u64> = (axis..=axis + 3).collect();
     voided.push(claim);
     let outcomes = Outcomes {
-        voided,
+        voided: Some(voided),
         claims: vec![(t, "db-near", "void")],
         admissible: vec![(t, vec![])],
         ..Outcomes::default()

@@ -21,7 +21,6 @@ mod refused;
 mod tampered;
 mod vector;
 
-use handoff_ledger::chain::FaultKind;
 use handoff_ledger::event::KINDS;
 use handoff_ledger::export::{Line, Reader};
 use handoff_ledger::format;
@@ -132,37 +131,4 @@ fn every_kind_stands_in_a_lawful_vector() {
     }
     let kinds: BTreeSet<String> = KINDS.iter().map(|kind| (*kind).to_owned()).collect();
     assert_eq!(seen, kinds);
-}
-
-/// One fault of each name.
-fn one_of_each_fault() -> Vec<FaultKind> {
-    use handoff_ledger::format::DecodeError;
-    use handoff_ledger::key::KeyFault;
-    use handoff_ledger::types::{Leaf, Seq};
-    let leaf = Leaf::ZERO;
-    vec![
-        FaultKind::Decode(DecodeError::Length { found: 0 }),
-        FaultKind::Decode(DecodeError::Malformed {
-            detail: String::new(),
-        }),
-        FaultKind::Decode(DecodeError::NotCanonical { at: 0 }),
-        FaultKind::Seq {
-            expected: Seq(1),
-            found: Seq(0),
-        },
-        FaultKind::Link {
-            expected: leaf,
-            found: leaf,
-        },
-        FaultKind::Genesis {
-            found: String::new(),
-        },
-        FaultKind::Key(KeyFault::Torsion),
-        FaultKind::Signature,
-        FaultKind::Replaced {
-            expected: leaf,
-            found: leaf,
-        },
-        FaultKind::Missing,
-    ]
 }
