@@ -14,6 +14,9 @@ use std::process::{Command, Stdio};
 
 const DOCUMENT: &str = include_str!("../../ledger-format.md");
 
+/// What stands above the rows of the index of vectors.
+const INDEX_HEADER: &str = "| vector | expect | what it is about |\n|---|---|---|\n";
+
 /// The names of the faults, in the order in which they are checked.
 pub(crate) fn faults() -> Vec<&'static str> {
     let (expected, found) = (Leaf::ZERO, Leaf::ZERO);
@@ -129,12 +132,25 @@ fn every_link_within_the_document_leads_somewhere() {
 #[test]
 fn the_index_lists_every_vector_as_it_says() {
     let index = section("\n## 18. Vectors\n");
-    let (_, rows) = index.split_once("|---|---|---|\n").unwrap();
+    let (_, rows) = index.split_once(INDEX_HEADER).unwrap();
     let expected: String = crate::committed()
         .iter()
         .map(crate::vector::Vector::row)
         .collect();
-    assert_eq!(rows.trim_end(), expected.trim_end());
+    let rows = rows.trim_end().lines();
+    for (row, expected) in rows.clone().zip(expected.lines()) {
+        assert_eq!(row, expected);
+    }
+    assert_eq!(rows.count(), expected.lines().count());
+}
+
+/// Writes the index anew, into the document.
+pub(crate) fn write_index(vectors: &[crate::vector::Vector]) {
+    let (before, rest) = DOCUMENT.split_once(INDEX_HEADER).unwrap();
+    let (_, after) = rest.split_once("\n\n").unwrap();
+    let rows: String = vectors.iter().map(crate::vector::Vector::row).collect();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/ledger-format.md");
+    std::fs::write(path, format!("{before}{INDEX_HEADER}{rows}\n{after}")).unwrap();
 }
 
 #[test]

@@ -15,10 +15,15 @@
 #![allow(missing_docs, reason = "helpers say by their names what they do")]
 
 mod accepted;
+mod accepted_axes;
+mod accepted_claims;
+mod bodies;
 mod builder;
 mod document;
 mod refused;
+mod refused_claims;
 mod tampered;
+mod tampered_bytes;
 mod vector;
 
 use handoff_ledger::event::KINDS;
@@ -40,8 +45,11 @@ fn generated() -> Vec<Vector> {
         let name = format!("refused-{rule}");
         Vector::judged(&name, comment, &history, Outcomes::default())
     });
-    let mut all = accepted::vectors();
-    all.extend(refused);
+    let mut all: Vec<Vector> = refused.collect();
+    all.extend(accepted::vectors());
+    all.extend(accepted_claims::vectors());
+    all.extend(accepted_axes::vectors());
+    all.extend(tampered_bytes::vectors());
     all.extend(tampered::vectors());
     all
 }
@@ -76,6 +84,7 @@ fn the_committed_vectors_are_the_generated_ones() {
             let path = folder().join(format!("{}.txt", vector.name));
             std::fs::write(path, &vector.text).unwrap();
         }
+        document::write_index(&generated);
     }
     let committed = committed();
     assert_eq!(names(&committed), names(&generated));
