@@ -104,11 +104,12 @@ fn of_signatures() -> Vec<Vector> {
         let name = format!("tampered-key{variant}");
         all.push(Vector::tampered(&name, comment, &h, "key", 2));
     }
-    for (variant, comment, change) in [
-        ("", "one bit of S is another", flip as fn(&mut Vec<u8>)),
+    let changes: [(&str, &str, fn(&mut [u8])); 3] = [
+        ("", "one bit of S is another", flip),
         ("-large-s", "S is larger than L by what it was", add_order),
         ("-other", "the signature is another key's", sign_as_root),
-    ] {
+    ];
+    for (variant, comment, change) in changes {
         let mut h = History::opened();
         let bytes = next_bytes(&h);
         h.add_bytes(Alice, bytes.as_bytes());
@@ -122,12 +123,12 @@ fn of_signatures() -> Vec<Vector> {
 /// The base point plus a point of order 8.
 const MIXED_ORDER: &str = "da99e28ba529cdde35a25fba9059e78ecaee239f99755b9b1aa4f65df00803e2";
 
-fn flip(record: &mut Vec<u8>) {
+fn flip(record: &mut [u8]) {
     record[32] ^= 1;
 }
 
 /// S + L: the same scalar modulo L, which RFC 8032 section 5.1.7 refuses.
-fn add_order(record: &mut Vec<u8>) {
+fn add_order(record: &mut [u8]) {
     let order: [u8; 32] = parse_hex(ORDER).unwrap();
     let mut carry = 0;
     for (byte, add) in record[32..64].iter_mut().zip(order) {
@@ -138,7 +139,7 @@ fn add_order(record: &mut Vec<u8>) {
     assert_eq!(carry, 0);
 }
 
-fn sign_as_root(record: &mut Vec<u8>) {
+fn sign_as_root(record: &mut [u8]) {
     let signature = Root.key().sign(&record[64..]);
     record[..64].copy_from_slice(&signature);
 }
