@@ -104,7 +104,7 @@ fn of_signatures() -> Vec<Vector> {
         let name = format!("tampered-key{variant}");
         all.push(Vector::tampered(&name, comment, &h, "key", 2));
     }
-    let changes: [(&str, &str, fn(&mut [u8])); 3] = [
+    let changes: [(&str, &str, Change); 3] = [
         ("", "one bit of S is another", flip),
         ("-large-s", "S is larger than L by what it was", add_order),
         ("-other", "the signature is another key's", sign_as_root),
@@ -122,6 +122,9 @@ fn of_signatures() -> Vec<Vector> {
 
 /// The base point plus a point of order 8.
 const MIXED_ORDER: &str = "da99e28ba529cdde35a25fba9059e78ecaee239f99755b9b1aa4f65df00803e2";
+
+/// What is done to a record.
+type Change = fn(&mut [u8]);
 
 fn flip(record: &mut [u8]) {
     record[32] ^= 1;
