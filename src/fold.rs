@@ -18,13 +18,18 @@ impl State {
     ///
     /// Returns why it is refused, if it is.
     pub fn apply(&mut self, event: &VerifiedEvent) -> Option<Refusal> {
-        let refusal = if self.undetermined.is_some() {
-            None
-        } else {
-            rules::permits(self, event.event()).err()
-        };
+        let refusal = self.judge(event);
         self.apply_judged(event, refusal.clone());
         refusal
+    }
+
+    /// Why an event is refused on this state, if it is. Beyond an upgrade that this program does
+    /// not know nothing is judged.
+    pub fn judge(&self, event: &VerifiedEvent) -> Option<Refusal> {
+        match self.undetermined {
+            Some(_) => None,
+            None => rules::permits(self, event.event()).err(),
+        }
     }
 
     /// Takes in an event that was judged before, on the whole chain.

@@ -10,9 +10,11 @@
 //! A file directly under `src/` is pure: no clock, no randomness, no file, no process, no printing.
 //! A folder touches the world. `ledger-format.md` is the normative text of the format.
 
+pub mod append;
 pub mod boundary;
 pub mod chain;
 pub mod check;
+pub mod command;
 pub mod comparator;
 pub mod env_name;
 pub mod event;
@@ -22,9 +24,11 @@ pub mod fold;
 pub mod format;
 pub mod hash;
 pub mod key;
+pub mod merkle;
 pub mod outcome;
 pub mod probe_spec;
 pub mod resolve;
+pub mod reverify;
 pub mod rules;
 mod rules_claims;
 mod rules_evidence;
@@ -35,9 +39,16 @@ pub mod success;
 pub mod types;
 pub mod vacuous;
 pub mod verdict;
+pub mod verify;
+mod verify_report;
 pub mod version;
 
 pub mod cli;
 pub mod home;
 pub mod probe;
 pub mod store;
+
+/// The code of the README is run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

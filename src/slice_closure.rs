@@ -43,6 +43,10 @@ impl<'i, I: Index> Closure<'i, I> {
         closure.ledger()?;
         if let Some(session) = question.session {
             closure.lineage(session)?;
+        } else if question.all_claims {
+            for sealed in index.all(&Subject::Frontier)? {
+                closure.lineage(sealed)?;
+            }
         }
         closure.ask(question)?;
         Ok(closure.events)

@@ -5,7 +5,7 @@
 use crate::event::{AxisRecorded, Comparison, NotProbedWhy, ProbeReceipt, closed};
 use crate::probe_spec::{self, Check, Outcome};
 use crate::state::{Fact, State, Support};
-use crate::types::{AxisName, ClaimId, Digest, Seq, Time, Value};
+use crate::types::{AxisName, ClaimId, Digest, Seq, Text, Time, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How old an observation may be where the axis does not say: 12 hours, in milliseconds.
@@ -210,17 +210,26 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// A view from `session`; from nowhere if there is none.
+    /// A view from `session`. Without one nothing is admissible, and what is shown is what a
+    /// session would inherit that were opened now.
     pub fn new(state: &'a State, session: Option<Seq>, asked: Asked) -> Judge<'a> {
-        let lineage = session
-            .map(|session| state.lineage(session))
-            .unwrap_or_default();
+        let lineage = match session {
+            Some(session) => state.lineage(session),
+            None => (state.frontier().into_iter())
+                .flat_map(|sealed| state.lineage(sealed))
+                .collect(),
+        };
         Judge {
             state,
             session,
             asked,
             lineage,
         }
+    }
+
+    /// The session that asks.
+    pub fn session(&self) -> Option<Seq> {
+        self.session
     }
 
     /// The sessions whose conclusions count: the session and the sealed ones it inherits.
@@ -302,6 +311,17 @@ impl<'a> Judge<'a> {
                 return admissible;
             }
         }
+    }
+
+    /// The claim by which an id or its exact statement is admissible already, if it is.
+    pub fn covering(&self, claim: &ClaimId, statement: &Text) -> Option<ClaimId> {
+        let admissible = self.admissible();
+        let stating = self.state.stated.get(statement).into_iter().flatten();
+        let stating = stating.filter(|id| self.state.statement(id) == Some(statement));
+        stating
+            .chain([claim])
+            .find(|id| admissible.contains_key(*id))
+            .cloned()
     }
 
     /// What stands against a support, beside the claims it is derived from.

@@ -18,7 +18,10 @@ fn row(seq: u64, add: &[&str]) -> IndexRow {
         seq: Seq(seq),
         leaf: leaf(seq),
         refused: None,
-        add: add.iter().map(|text| hash::subject(text)).collect(),
+        add: add
+            .iter()
+            .map(|text| (hash::subject(text), Seq(seq)))
+            .collect(),
         remove: Vec::new(),
     }
 }

@@ -13,5 +13,6 @@ pub mod keys;
 pub mod paths;
 pub mod pins;
 pub mod scope;
+pub mod view;
 
 pub use files::{FileError, FileKind};

@@ -57,9 +57,82 @@ pub struct IndexRow {
     /// Why it is refused; `None` if it is lawful.
     pub refused: Option<String>,
     /// Keys of the subjects that it concerns.
-    pub add: Vec<[u8; KEY_BYTES]>,
+    pub add: Vec<([u8; KEY_BYTES], Seq)>,
     /// Earlier entries that it makes superfluous.
     pub remove: Vec<([u8; KEY_BYTES], Seq)>,
+}
+
+/// What was verified of a ledger, by position and by subject.
+pub trait Positions {
+    /// The newest event that is known.
+    ///
+    /// # Errors
+    /// Whatever keeps the index from being read; so for every method here.
+    fn head(&self) -> Result<Option<(Seq, Leaf)>, StoreError>;
+
+    /// The leaf of an event, and why it is refused if it is.
+    ///
+    /// # Errors
+    /// See [`Positions::head`].
+    fn event(&self, seq: Seq) -> Result<Option<(Leaf, Option<String>)>, StoreError>;
+
+    /// All positions of a subject, ascending.
+    ///
+    /// # Errors
+    /// See [`Positions::head`].
+    fn all(&self, key: &[u8; KEY_BYTES]) -> Result<Vec<Seq>, StoreError>;
+
+    /// The first position of a subject.
+    ///
+    /// # Errors
+    /// See [`Positions::head`].
+    fn first(&self, key: &[u8; KEY_BYTES]) -> Result<Option<Seq>, StoreError>;
+
+    /// The last position of a subject, at or before `at_most`.
+    ///
+    /// # Errors
+    /// See [`Positions::head`].
+    fn last(&self, key: &[u8; KEY_BYTES], at_most: Seq) -> Result<Option<Seq>, StoreError>;
+
+    /// Adds rows, all or none, if the head is still `expected`; whether it was.
+    ///
+    /// # Errors
+    /// [`StoreError::NotNext`] if `rows` do not follow `expected` one by one.
+    fn advance(
+        &mut self,
+        expected: Option<(Seq, Leaf)>,
+        rows: &[IndexRow],
+    ) -> Result<bool, StoreError>;
+}
+
+impl Positions for IndexFile {
+    fn head(&self) -> Result<Option<(Seq, Leaf)>, StoreError> {
+        IndexFile::head(self)
+    }
+
+    fn event(&self, seq: Seq) -> Result<Option<(Leaf, Option<String>)>, StoreError> {
+        IndexFile::event(self, seq)
+    }
+
+    fn all(&self, key: &[u8; KEY_BYTES]) -> Result<Vec<Seq>, StoreError> {
+        IndexFile::all(self, key)
+    }
+
+    fn first(&self, key: &[u8; KEY_BYTES]) -> Result<Option<Seq>, StoreError> {
+        IndexFile::first(self, key)
+    }
+
+    fn last(&self, key: &[u8; KEY_BYTES], at_most: Seq) -> Result<Option<Seq>, StoreError> {
+        IndexFile::last(self, key, at_most)
+    }
+
+    fn advance(
+        &mut self,
+        expected: Option<(Seq, Leaf)>,
+        rows: &[IndexRow],
+    ) -> Result<bool, StoreError> {
+        IndexFile::advance(self, expected, rows)
+    }
 }
 
 impl IndexFile {
@@ -315,8 +388,8 @@ fn insert(transaction: &Transaction<'_>, path: &Path, rows: &[IndexRow]) -> Resu
         for (key, seq) in &row.remove {
             remove.execute((key, row_id(*seq)?)).map_err(fault)?;
         }
-        for key in &row.add {
-            add.execute((key, number)).map_err(fault)?;
+        for (key, seq) in &row.add {
+            add.execute((key, row_id(*seq)?)).map_err(fault)?;
         }
     }
     Ok(())

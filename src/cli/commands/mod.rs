@@ -1,33 +1,51 @@
 //! The commands: one file each, one arm each.
 
-use super::args::{Command, Request};
+mod authority;
+mod claims;
+mod demo;
+mod evidence;
+mod resume;
+mod session;
+mod setup;
+
+use super::args::{Command, Common, Key, Request, Session};
+use super::context::Context;
 use super::help;
 use super::output::Output;
 use super::report::{Exit, Failure};
+use crate::event::Role;
 
 /// Does what was asked, saying on `output` what there is to say.
 ///
 /// # Errors
 /// Why it could not be done, or was refused.
 pub fn run(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
+    let common = &request.common;
     match &request.command {
-        Command::Init(_) => not_built("init"),
-        Command::Key(_) => not_built("key"),
+        Command::Init(asked) => setup::init(common, asked, output),
+        Command::Key(asked) => authority(common, asked, output),
         Command::Trust(_) => not_built("trust"),
-        Command::Session(_) => not_built("session"),
-        Command::Probe(_) => not_built("probe"),
-        Command::Axis(_) => not_built("axis"),
-        Command::Ambient(_) => not_built("ambient"),
-        Command::Claim(_) => not_built("claim"),
-        Command::Flag(_) => not_built("flag"),
-        Command::Promote(_) => not_built("promote"),
-        Command::Retract(_) => not_built("retract"),
-        Command::Discard(_) => not_built("discard"),
-        Command::Seal => not_built("seal"),
-        Command::Acknowledge(_) => not_built("acknowledge"),
-        Command::Upgrade => not_built("upgrade"),
-        Command::Resume(_) => not_built("resume"),
-        Command::Reverify(_) => not_built("reverify"),
+        Command::Session(asked) => session(common, asked, output),
+        Command::Probe(asked) => {
+            let mut context = Context::open(common)?;
+            let probed = evidence::probe(&context, asked)?;
+            evidence::record_probe(&mut context, probed, output)
+        }
+        Command::Axis(asked) => evidence::axis(&mut Context::open(common)?, asked, output),
+        Command::Ambient(asked) => evidence::ambient(&mut Context::open(common)?, asked, output),
+        Command::Claim(asked) => claims::claim(&mut Context::open(common)?, asked, output),
+        Command::Flag(asked) => claims::flag(&mut Context::open(common)?, asked, output),
+        Command::Promote(asked) => claims::promote(&mut Context::open(common)?, asked, output),
+        Command::Retract(asked) => claims::retract(&mut Context::open(common)?, asked, output),
+        Command::Discard(asked) => claims::discard(&mut Context::open(common)?, asked, output),
+        Command::Seal => session::seal(&mut Context::open(common)?, output),
+        Command::Acknowledge(asked) => match asked.what.seq {
+            Some(seq) => setup::acknowledge(&mut Context::open(common)?, seq, asked, output),
+            None => setup::acknowledge_rollback(common, asked, output),
+        },
+        Command::Upgrade => setup::upgrade(&mut Context::open(common)?, output),
+        Command::Resume(asked) => resume::resume(&mut Context::open(common)?, asked, output),
+        Command::Reverify(asked) => resume::reverify(&mut Context::open(common)?, asked, output),
         Command::Brief(_) => not_built("brief"),
         Command::Can(_) => not_built("can"),
         Command::Verify(_) => not_built("verify"),
@@ -37,11 +55,55 @@ pub fn run(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Head => not_built("head"),
         Command::Export(_) => not_built("export"),
         Command::Import(_) => not_built("import"),
-        Command::Demo(_) => not_built("demo"),
+        Command::Demo(asked) => demo::demo(asked, output),
         Command::Completions(asked) => help::completions(asked, output),
         Command::Man(asked) => help::man(asked, output),
         Command::Help(asked) => help::help(asked, output),
         Command::Version => help::version(output),
+    }
+}
+
+fn session(common: &Common, asked: &Session, output: &mut Output) -> Result<Exit, Failure> {
+    let mut context = Context::open(common)?;
+    match asked {
+        Session::Open(open) => session::open(&mut context, open, output),
+        Session::List => session::list(&context, output),
+        Session::Abandon { number, reason } => {
+            session::abandon(&mut context, *number, reason, output)
+        }
+    }
+}
+
+/// `key authorize` and `key revoke`.
+fn authority(common: &Common, asked: &Key, output: &mut Output) -> Result<Exit, Failure> {
+    match asked {
+        Key::Authorize {
+            public,
+            label,
+            admin,
+            recorder,
+        } => {
+            let mut roles = Vec::new();
+            if *admin {
+                roles.push(Role::Admin);
+            }
+            if *recorder || !*admin {
+                roles.push(Role::Recorder);
+            }
+            authority::authorize(&mut Context::open(common)?, public, label, roles, output)
+        }
+        Key::Revoke {
+            public,
+            reason,
+            compromised_since,
+        } => authority::revoke(
+            &mut Context::open(common)?,
+            public,
+            reason,
+            *compromised_since,
+            output,
+        ),
+        Key::New { .. } | Key::Show | Key::List => not_built("key"),
     }
 }
 

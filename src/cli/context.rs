@@ -1,0 +1,329 @@
+//! What a command works with: the ledger it found, the key, the pins, the session and the moment.
+
+use super::args::{Common, KeySource};
+use super::quote::shell_quoted;
+use super::report::Failure;
+use crate::append::LedgerError;
+use crate::home::clock;
+use crate::home::keys;
+use crate::home::paths::{self, Folders};
+use crate::home::pins::Pins;
+use crate::home::scope::Scope;
+use crate::home::view::{self, OwnLedger};
+use crate::key::SigningKey;
+use crate::slice::Question;
+use crate::state::{Session, State};
+use crate::store::Read;
+use crate::store::sqlite;
+use crate::types::{Digest, Head, LedgerId, PublicKey, Seq, Time};
+use crate::verdict::Asked;
+use crate::verify::Basis;
+use std::path::{Path, PathBuf};
+
+/// An open ledger of this machine, and from where it is asked.
+pub struct Context<'a> {
+    common: &'a Common,
+    /// This user's folders.
+    pub folders: Folders,
+    /// The ledger, verified up to its head.
+    pub ledger: OwnLedger,
+    /// Where its file is.
+    pub path: PathBuf,
+    /// The current folder.
+    pub cwd: PathBuf,
+    /// The root of the session: of the worktree, or of what holds the ledger.
+    pub root: PathBuf,
+    /// The scope asked from.
+    pub scope: Digest,
+    /// The clock when the command began.
+    pub time: Time,
+}
+
+impl<'a> Context<'a> {
+    /// Finds and opens the ledger, verifying what is new in it, and holds it to `--expect`.
+    ///
+    /// # Errors
+    /// What keeps it from being found, opened or believed.
+    pub fn open(common: &'a Common) -> Result<Context<'a>, Failure> {
+        let folders = folders(common);
+        let cwd = current_folder(common)?;
+        let path = find(common, &cwd)?;
+        let ledger = view::open(&path, &folders, wait(common))?;
+        let root = paths::root_of_session(&cwd, &path)?;
+        let scope = Scope::of_process(&root)?.digest();
+        let time = clock::now();
+        let context = Context {
+            common,
+            folders,
+            ledger,
+            path,
+            cwd,
+            root,
+            scope,
+            time,
+        };
+        context.check_expected()?;
+        Ok(context)
+    }
+
+    /// The options that every command has.
+    pub fn common(&self) -> &'a Common {
+        self.common
+    }
+
+    /// The ledger's head.
+    ///
+    /// # Errors
+    /// What the view failed with.
+    pub fn head(&self) -> Result<Head, Failure> {
+        Ok(self.ledger.head()?)
+    }
+
+    fn check_expected(&self) -> Result<(), Failure> {
+        let Some(expected) = &self.common.expect else {
+            return Ok(());
+        };
+        let head = self.head()?;
+        let found = self
+            .ledger
+            .store()
+            .get(expected.seq)?
+            .map(|record| record.leaf());
+        if expected.ledger == head.ledger.short() && found == Some(expected.leaf) {
+            return Ok(());
+        }
+        let there = found.map_or("no event".to_owned(), |leaf| leaf.to_string());
+        let message = format!(
+            "expected {expected}, but ledger {} has {there} at {}",
+            head.ledger.short(),
+            expected.seq
+        );
+        Err(Failure::integrity("expect", message).next("handoff verify"))
+    }
+
+    /// The path of the key that signs.
+    ///
+    /// # Errors
+    /// If the folder of keys cannot be found, or no such key.
+    pub fn key_path(&self) -> Result<PathBuf, Failure> {
+        key_path(self.common, &self.folders)
+    }
+
+    /// The key that signs.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not fit to be used.
+    pub fn signer(&self) -> Result<SigningKey, Failure> {
+        Ok(keys::read(&self.key_path()?)?)
+    }
+
+    /// The question asked of now, from here.
+    pub fn now(&self) -> Asked {
+        Asked::Now {
+            time: self.time,
+            scope: self.scope,
+        }
+    }
+
+    /// Where trust in the ledger's root comes from.
+    ///
+    /// # Errors
+    /// If pins or given keys cannot be read.
+    pub fn basis(&self, state: &State) -> Result<Basis, Failure> {
+        let Some(ledger) = state.ledger() else {
+            return Ok(Basis::Unpinned);
+        };
+        basis(self.common, &self.folders, &ledger.id, &ledger.root)
+    }
+
+    /// The state that answers a question, of a ledger whose root is trusted and which this program
+    /// can judge.
+    ///
+    /// # Errors
+    /// Exit 3 if the root is not pinned.
+    pub fn ask(&self, question: &Question) -> Result<State, Failure> {
+        let state = self.ledger.ask(question)?;
+        self.require_trust(&state)?;
+        Ok(state)
+    }
+
+    /// Requires that the ledger's root is trusted.
+    ///
+    /// # Errors
+    /// Exit 3 if it is not.
+    pub fn require_trust(&self, state: &State) -> Result<(), Failure> {
+        let Some(ledger) = state.ledger() else {
+            return Err(LedgerError::Empty.into());
+        };
+        if self.basis(state)? != Basis::Unpinned {
+            return Ok(());
+        }
+        let message = format!(
+            "the root key {} of ledger {} is not pinned on this machine",
+            ledger.root,
+            ledger.id.short()
+        );
+        let next = format!("handoff trust add {}", ledger.root);
+        Err(Failure::cannot_judge("unpinned_root", message).next(next))
+    }
+
+    /// The session that was named, or the one open session of this key in this scope.
+    ///
+    /// # Errors
+    /// Exit 2, listing the sessions there are, if there is none or several.
+    pub fn session(&self) -> Result<Seq, Failure> {
+        if let Some(session) = self.common.session {
+            let named = Question {
+                session: Some(session),
+                ..Question::default()
+            };
+            let state = self.ledger.ask(&named)?;
+            return match state.sessions().get(&session) {
+                Some(_) => Ok(session),
+                None => Err(Failure::usage(format!("there is no session {session}"))
+                    .next("handoff session list")),
+            };
+        }
+        let state = self.ledger.ask(&Question {
+            sessions: true,
+            ..Question::default()
+        })?;
+        let key = self.signer()?.public();
+        let open: Vec<(&Seq, &Session)> = state
+            .sessions()
+            .iter()
+            .filter(|(_, s)| s.is_open())
+            .collect();
+        let mine = |session: &Session| {
+            session.opened.key == key && session.opened.body.scope == self.scope
+        };
+        let candidates: Vec<Seq> = open
+            .iter()
+            .filter(|(_, session)| mine(session))
+            .map(|(seq, _)| **seq)
+            .collect();
+        match candidates.as_slice() {
+            [session] => Ok(*session),
+            [] => Err(no_session(&open)),
+            several => {
+                let listed: Vec<String> = several.iter().map(Seq::to_string).collect();
+                let message = format!("several sessions are open here: {}", listed.join(", "));
+                Err(Failure::usage(message).next(format!(
+                    "the same command with --session {}",
+                    listed.join(" or ")
+                )))
+            }
+        }
+    }
+
+    /// The session as [`Context::session`] finds it, or none if there is none open here.
+    ///
+    /// # Errors
+    /// If several are, or one was named that there is not.
+    pub fn session_if_any(&self) -> Result<Option<Seq>, Failure> {
+        match self.session() {
+            Ok(session) => Ok(Some(session)),
+            Err(failure) if failure.code == NO_SESSION => Ok(None),
+            Err(failure) if failure.code == "key_file" => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// The code of "no session is open here".
+pub const NO_SESSION: &str = "no_session";
+
+fn no_session(open: &[(&Seq, &Session)]) -> Failure {
+    let others: Vec<String> = (open.iter())
+        .map(|(seq, session)| format!("{seq} by {}", session.opened.body.agent))
+        .collect();
+    let others = match others.is_empty() {
+        true => "none is open".to_owned(),
+        false => format!("open elsewhere or by another key: {}", others.join(", ")),
+    };
+    let mut failure = Failure::usage(format!("no session of this key is open here ({others})"));
+    failure.code = NO_SESSION;
+    failure.next("handoff resume --agent NAME")
+}
+
+/// This user's folders.
+pub fn folders(common: &Common) -> Folders {
+    match &common.place {
+        Some(place) => place.folders.clone(),
+        None => Folders::of_process(),
+    }
+}
+
+/// The current folder.
+///
+/// # Errors
+/// If it is gone.
+pub fn current_folder(common: &Common) -> Result<PathBuf, Failure> {
+    if let Some(place) = &common.place {
+        return Ok(place.cwd.clone());
+    }
+    std::env::current_dir().map_err(|error| {
+        Failure::environment("io", format!("the current folder cannot be found: {error}"))
+    })
+}
+
+/// The ledger that the options or the search upward name.
+///
+/// # Errors
+/// If there is none.
+pub fn find(common: &Common, cwd: &Path) -> Result<PathBuf, Failure> {
+    let named = common.ledger.as_deref().map(Path::as_os_str);
+    Ok(paths::find_ledger(named, None, cwd, paths::user())?.path)
+}
+
+/// How long to wait for another writer.
+pub fn wait(common: &Common) -> std::time::Duration {
+    common.wait.unwrap_or(sqlite::WAIT)
+}
+
+/// The path of the key that the options name.
+///
+/// # Errors
+/// If the folder of keys cannot be found.
+pub fn key_path(common: &Common, folders: &Folders) -> Result<PathBuf, Failure> {
+    let given = common.key.as_deref().map(Path::as_os_str);
+    Ok(keys::resolve(given, &folders.keys()?)?)
+}
+
+/// The public key that an argument gives.
+///
+/// # Errors
+/// If it is none, or none that may be trusted.
+pub fn public_key(source: &KeySource) -> Result<PublicKey, Failure> {
+    match source {
+        KeySource::Key(key) => Ok(*key),
+        KeySource::File(path) => Ok(keys::read_public(path.as_os_str())?),
+    }
+}
+
+/// Where trust in a root comes from.
+///
+/// # Errors
+/// If pins or given keys cannot be read.
+pub fn basis(
+    common: &Common,
+    folders: &Folders,
+    ledger: &LedgerId,
+    root: &PublicKey,
+) -> Result<Basis, Failure> {
+    for source in &common.trust {
+        if public_key(source)? == *root {
+            return Ok(Basis::Given);
+        }
+    }
+    let pins = Pins::read(&folders.pins()?)?;
+    Ok(match pins.trusted_root(ledger, root) {
+        Some(_) => Basis::Pinned,
+        None => Basis::Unpinned,
+    })
+}
+
+/// A command to type next, quoted for a shell.
+pub fn command(words: &[&str]) -> String {
+    shell_quoted(words)
+}

@@ -1,0 +1,195 @@
+//! What each of the library's errors is to the person at the terminal: an exit code, a stable name
+//! and the command to type next.
+
+use super::report::Failure;
+use crate::append::LedgerError;
+use crate::home::clock::RandomError;
+use crate::home::keys::KeyFileError;
+use crate::home::paths::PathError;
+use crate::home::pins::PinError;
+use crate::home::scope::ScopeError;
+use crate::home::view::ViewError;
+use crate::probe_spec::ProbeError;
+use crate::rules::Refusal;
+use crate::store::StoreError;
+use crate::types::ParseError;
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        let (code, message) = (error.code(), error.to_string());
+        match &error {
+            StoreError::Busy { .. } => Failure::environment(code, message)
+                .retryable()
+                .next("the same command again, or with --wait 30s before it"),
+            StoreError::Schema { .. }
+            | StoreError::Storage { .. }
+            | StoreError::Sidecar { .. }
+            | StoreError::Guarded { .. }
+            | StoreError::NotNext { .. } => {
+                Failure::integrity(code, message).next("handoff verify")
+            }
+            StoreError::Indeterminate { last, leaf, .. } => {
+                let look = format!("handoff show {last}: leaf {leaf} there means it was recorded");
+                Failure::indeterminate(code, message).next(look)
+            }
+            StoreError::Absent { .. } => Failure::environment(code, message).next("handoff init"),
+            StoreError::AlreadyExists { .. } => {
+                Failure::environment(code, message).next("handoff head")
+            }
+            StoreError::TooLarge { .. } | StoreError::Empty { .. } => Failure::no(code, message),
+            StoreError::Newer { .. } => {
+                Failure::environment(code, message).next("cargo install handoff-ledger")
+            }
+            StoreError::NotALedger { .. } => {
+                Failure::environment(code, message).next("handoff --ledger PATH head")
+            }
+            StoreError::Io { .. } | StoreError::Full { .. } => Failure::environment(code, message)
+                .retryable()
+                .next("handoff head"),
+            StoreError::IndexUnusable { path, .. } => {
+                Failure::environment(code, message).next(format!("rm {}", path.display()))
+            }
+        }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        Failure::no(refusal.rule.as_str(), refusal.detail).next(advice(refusal.rule))
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Failure {
+        let message = error.to_string();
+        match error {
+            LedgerError::Store(error) => error.into(),
+            LedgerError::Refused(refusal) => refusal.into(),
+            LedgerError::Fault(fault) => {
+                Failure::integrity(fault.kind.name(), message).next("handoff verify")
+            }
+            LedgerError::Rollback { .. } => Failure::integrity("rollback", message)
+                .next("handoff verify, then restore the newer file"),
+            LedgerError::Fork { .. } => Failure::integrity("fork", message)
+                .next("handoff verify, then restore the file that this machine verified"),
+            LedgerError::Unspeakable(_) => {
+                Failure::no("out_of_bounds", message).next("the same command with a shorter text")
+            }
+            LedgerError::Judgement(_) => Failure::environment("view", message),
+            LedgerError::Empty => Failure::cannot_judge("empty", message).next("handoff init"),
+        }
+    }
+}
+
+impl From<ViewError> for Failure {
+    fn from(error: ViewError) -> Failure {
+        match error {
+            ViewError::Path(error) => error.into(),
+            ViewError::Ledger(error) => error.into(),
+        }
+    }
+}
+
+impl From<PathError> for Failure {
+    fn from(error: PathError) -> Failure {
+        Failure::environment("path", error.to_string()).next(error.next())
+    }
+}
+
+impl From<KeyFileError> for Failure {
+    fn from(error: KeyFileError) -> Failure {
+        Failure::environment("key_file", error.to_string()).next(error.next())
+    }
+}
+
+impl From<PinError> for Failure {
+    fn from(error: PinError) -> Failure {
+        Failure::environment("pins", error.to_string()).next(error.next())
+    }
+}
+
+impl From<ScopeError> for Failure {
+    fn from(error: ScopeError) -> Failure {
+        Failure::environment("scope", error.to_string())
+    }
+}
+
+impl From<RandomError> for Failure {
+    fn from(error: RandomError) -> Failure {
+        Failure::environment("random", error.to_string())
+    }
+}
+
+impl From<ProbeError> for Failure {
+    fn from(error: ProbeError) -> Failure {
+        Failure::usage(error.to_string())
+    }
+}
+
+impl From<ParseError> for Failure {
+    fn from(error: ParseError) -> Failure {
+        Failure::usage(error.to_string())
+    }
+}
+
+/// What to type after a refusal, by the rule.
+fn advice(rule: crate::rules::Rule) -> &'static str {
+    use crate::rules::Rule;
+    match rule {
+        Rule::KeyNotAuthorized | Rule::Role => {
+            "handoff key authorize KEY --label NAME, by an admin"
+        }
+        Rule::KeyRevoked => "handoff --key ANOTHER resume --agent NAME",
+        Rule::KindNotAllowed
+        | Rule::AlreadyOpened
+        | Rule::UpgradeLowers
+        | Rule::AcknowledgesAhead
+        | Rule::DanglingReference
+        | Rule::GateFinished => "handoff log",
+        Rule::KeyAlreadyAuthorized | Rule::KeyWeak | Rule::KeyUnknown | Rule::LabelInUse => {
+            "handoff key list"
+        }
+        Rule::RootIrrevocable | Rule::RootOnly | Rule::CompromisedSince => {
+            "handoff --key ROOT with the same command"
+        }
+        Rule::Session | Rule::SessionUnknown | Rule::SessionKey => "handoff session list",
+        Rule::SessionEnded => "handoff resume --agent NAME",
+        Rule::InheritsUnsealed => "handoff session list: inherit sealed sessions only",
+        Rule::AmbientUndeclared => "handoff ambient --none",
+        Rule::NothingToSeal => "handoff session abandon N --reason WHY",
+        Rule::Boundary | Rule::Directive | Rule::FlagNeeds => "the same command again",
+        Rule::Void => "handoff verify: what is cited is void; probe it again",
+        Rule::ProbeDigest
+        | Rule::Scope
+        | Rule::ReceiptShape
+        | Rule::ReceiptSession
+        | Rule::ReceiptNotLatest
+        | Rule::ReceiptBeforeFlag
+        | Rule::ReceiptBeforeRetraction => "the same command with -- ARGV instead of --receipt",
+        Rule::ReceiptFailed | Rule::Comparator => "handoff show SEQ of the receipt",
+        Rule::Vacuous => "the same command with a probe that can fail",
+        Rule::NoExpectation => {
+            "the same command with --expect (or --exit-only, which is shown as weak)"
+        }
+        Rule::RedactedComparator => "the same command without --holds-if",
+        Rule::AmbientLoadBearing => "the same command without that name",
+        Rule::AxisAmbient => "the same command without that axis: it may drift",
+        Rule::NeedsMissing => "the same command with --needs AXIS or --environment-independent WHY",
+        Rule::NeedsContradict => "the same command with --needs alone",
+        Rule::AxisNotInLineage => "handoff axis NAME --class CLASS -- ARGV",
+        Rule::NotBracketed => "handoff axis NAME --class CLASS -- ARGV, then the claim again",
+        Rule::FromNotAdmissible => "handoff can ID of that claim",
+        Rule::StatementChanged => "the same command under another id",
+        Rule::OpenFlag | Rule::FlagStatement => "handoff promote ID",
+        Rule::AlreadyAdmissible => "handoff can ID",
+        Rule::NoDerivation => "the same command with --because HOW",
+        Rule::FlagNotOpen | Rule::FlagOwner => "handoff state",
+        Rule::FlagNeedsMissing => "the same command with the flag's axes in --needs",
+        Rule::IndependenceNotFlagged => "the same command with --needs AXIS",
+        Rule::FourEyes => "handoff --key ANOTHER promote ID",
+        Rule::PromotionRefusedWhy => "handoff promote ID",
+        Rule::ClaimUnknown => "handoff state",
+        Rule::ReverifiedReceipt => "handoff reverify",
+        Rule::GateDecision => "handoff can ID",
+    }
+}

@@ -1,0 +1,152 @@
+//! The command that would unblock a claim.
+
+use crate::state::State;
+use crate::types::{ClaimId, Seq};
+use crate::verdict::{Because, ClaimVerdict, Verdict};
+
+/// Stands where the person at the terminal has to say something.
+const BLANK: &str = "…";
+/// Between two commands of which the first comes first.
+const THEN: &str = "   then: ";
+
+/// The command, or the commands joined by `then:`, that would make a claim admissible to a session;
+/// for one that is, the command that shows what it rests on.
+pub fn next_for(
+    state: &State,
+    id: &ClaimId,
+    verdict: &ClaimVerdict,
+    session: Option<Seq>,
+) -> String {
+    let of = session.map_or(String::new(), |session| format!(" --session {session}"));
+    let Some(first) = most_urgent(&verdict.because) else {
+        return format!("handoff can {id}{of}");
+    };
+    match first {
+        Because::NotReverified => format!("handoff reverify{of}"),
+        Because::Axis { .. } => axes(state, id, verdict, session, &of),
+        Because::From { claim } => format!("handoff can {claim}{of}"),
+        Because::CounterEvidence { receipt } => {
+            let again = claim(state, id, verdict, &of);
+            format!("handoff show {receipt}{THEN}{again}")
+        }
+        Because::Provisional { flag } => promote(state, id, *flag, &of),
+        Because::Unsealed { .. } => match verdict.flag {
+            Some(flag) => promote(state, id, flag, &of),
+            None => claim(state, id, verdict, &of),
+        },
+        Because::Retracted { .. } | Because::Void | Because::Discarded => {
+            claim(state, id, verdict, &of)
+        }
+        Because::Unknown => format!("handoff state{of}"),
+        Because::NoSession | Because::Elsewhere | Because::Ended => {
+            "handoff resume --agent NAME".to_owned()
+        }
+        Because::KeyRevoked => "handoff --key ANOTHER resume --agent NAME".to_owned(),
+        Because::Undetermined => "cargo install handoff-ledger".to_owned(),
+    }
+}
+
+/// What is to be dealt with first: what reverifying may settle, before what was withdrawn, before
+/// the axes, before the rest.
+fn most_urgent(because: &[Because]) -> Option<&Because> {
+    let rank = |because: &&Because| match because {
+        Because::NotReverified => 0,
+        Because::Void | Because::Retracted { .. } => 1,
+        Because::Axis { .. } => 2,
+        Because::From { .. }
+        | Because::CounterEvidence { .. }
+        | Because::Provisional { .. }
+        | Because::Discarded
+        | Because::Unsealed { .. }
+        | Because::Unknown
+        | Because::NoSession
+        | Because::Elsewhere
+        | Because::Ended
+        | Because::KeyRevoked
+        | Because::Undetermined => 3,
+    };
+    because.iter().min_by_key(rank)
+}
+
+/// An inherited axis that could not be verified is probed again; one that drifted, or is the
+/// session's own, is recorded anew, and the claim verified under it.
+fn axes(
+    state: &State,
+    id: &ClaimId,
+    verdict: &ClaimVerdict,
+    session: Option<Seq>,
+    of: &str,
+) -> String {
+    let mut commands = Vec::new();
+    for because in &verdict.because {
+        let Because::Axis { axis, verdict } = because else {
+            continue;
+        };
+        let Some(record) = state.axes().get(axis) else {
+            continue;
+        };
+        if verdict.verdict == Verdict::Unverifiable && Some(record.session) != session {
+            continue;
+        }
+        let (name, class) = (&record.body.axis, record.body.class);
+        commands.push(format!(
+            "handoff axis {name}{of} --class {class} -- {BLANK}"
+        ));
+    }
+    if commands.is_empty() {
+        return format!("handoff reverify{of} --only {id}");
+    }
+    commands.push(claim(state, id, verdict, of));
+    commands.join(THEN)
+}
+
+fn claim(state: &State, id: &ClaimId, verdict: &ClaimVerdict, of: &str) -> String {
+    let newest = state
+        .claims()
+        .get(id)
+        .and_then(|claim| claim.supports.last());
+    let support = verdict
+        .support
+        .or(newest.copied())
+        .and_then(|seq| state.supports().get(&seq));
+    let Some(support) = support else {
+        return format!("handoff claim {id}{of} {BLANK} --needs {BLANK} -- {BLANK}");
+    };
+    let from: Vec<&str> = support.body.from.iter().map(|from| from.as_str()).collect();
+    let from = match from.is_empty() {
+        true => String::new(),
+        false => format!(" --from {}", from.join(",")),
+    };
+    let names = names(state, &support.body.needs);
+    let grounds = grounds(&names, support.body.independent.is_some());
+    format!("handoff claim {id}{of}{grounds}{from} {BLANK}")
+}
+
+fn promote(state: &State, id: &ClaimId, flag: Seq, of: &str) -> String {
+    let Some(flag) = state.flags().get(&flag) else {
+        return format!("handoff promote {id}{of} --needs {BLANK}");
+    };
+    let names: Vec<&str> = (flag.body.needs.iter())
+        .map(|need| need.axis.as_str())
+        .collect();
+    let grounds = grounds(&names, flag.body.independent.is_some());
+    format!("handoff promote {id}{of}{grounds}")
+}
+
+fn grounds(names: &[&str], independent: bool) -> String {
+    match (names, independent) {
+        ([], true) => format!(" --environment-independent {BLANK}"),
+        ([], false) => format!(" --needs {BLANK}"),
+        (names, _) => format!(" --needs {}", names.join(",")),
+    }
+}
+
+fn names<'s>(state: &'s State, axes: &[Seq]) -> Vec<&'s str> {
+    let mut names: Vec<&str> = (axes.iter())
+        .filter_map(|axis| state.axes().get(axis))
+        .map(|record| record.body.axis.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

@@ -1,0 +1,66 @@
+//! The view: this machine's own verified index of a ledger, one file per ledger id.
+//!
+//! It is rebuilt whenever it is absent or cannot be used, and advanced only by verified records.
+//! What it remembers beyond that is the last verified head, by which a ledger that was rolled back
+//! or forked is recognised.
+
+use super::paths::{Folders, PathError, make_folder};
+use crate::append::{Ledger, LedgerError};
+use crate::store::index::IndexFile;
+use crate::store::sqlite::SqliteLedger;
+use crate::store::{Read, StoreError};
+use crate::types::{LedgerId, Seq};
+use std::path::Path;
+use std::time::Duration;
+
+/// This machine's own ledger: the file and the view of it.
+pub type OwnLedger = Ledger<SqliteLedger, IndexFile>;
+
+/// Why a ledger could not be opened with its view.
+#[derive(Debug, thiserror::Error)]
+pub enum ViewError {
+    /// The folders of this user could not be found or made.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// The ledger or its view failed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl From<StoreError> for ViewError {
+    fn from(error: StoreError) -> Self {
+        ViewError::Ledger(error.into())
+    }
+}
+
+/// Opens a ledger file with its view, brought up to the ledger's head.
+///
+/// # Errors
+/// What kept the file or the view from being opened, or what is wrong with the new part.
+pub fn open(path: &Path, folders: &Folders, wait: Duration) -> Result<OwnLedger, ViewError> {
+    let store = SqliteLedger::open(path, wait)?;
+    over(store, folders)
+}
+
+/// Puts the view over a ledger that is open.
+///
+/// # Errors
+/// As [`open`].
+pub fn over(store: SqliteLedger, folders: &Folders) -> Result<OwnLedger, ViewError> {
+    let id = match store.get(Seq::ZERO)? {
+        Some(record) => LedgerId(record.leaf().0),
+        None => return Err(LedgerError::Empty.into()),
+    };
+    let path = folders.view(&id)?;
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    let index = match IndexFile::open(&path) {
+        Err(StoreError::IndexUnusable { .. }) => {
+            IndexFile::discard(&path)?;
+            IndexFile::open(&path)?
+        }
+        other => other?,
+    };
+    Ok(Ledger::open(store, index)?)
+}
