@@ -11,7 +11,7 @@ use handoff_ledger::event::{
 };
 use handoff_ledger::hash;
 use handoff_ledger::probe_spec::{
-    self, Comparator, Committed, Definition, Judgement, Outcome, OutputCommitment, Outputs, Probe,
+    self, Committed, Comparator, Definition, Judgement, Outcome, OutputCommitment, Outputs, Probe,
 };
 use handoff_ledger::types::{Ascending, Digest, PublicKey, Seq, Text, Value};
 

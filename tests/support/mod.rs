@@ -177,12 +177,7 @@ impl History {
     }
 
     /// Signs and appends, lawful or not, and takes it in.
-    pub fn push(
-        &mut self,
-        who: Who,
-        session: Seq,
-        body: impl Into<Body>,
-    ) -> Result<Seq, Refusal> {
+    pub fn push(&mut self, who: Who, session: Seq, body: impl Into<Body>) -> Result<Seq, Refusal> {
         let event = self.draft(who, session, body);
         self.append(who, event)
     }
@@ -393,11 +388,7 @@ impl History {
 
     /// A view from a session at the last event.
     pub fn judge(&self, session: Seq) -> Judge<'_> {
-        Judge::new(
-            &self.state,
-            Some(session),
-            Asked::AtHead { time: self.now },
-        )
+        Judge::new(&self.state, Some(session), Asked::AtHead { time: self.now })
     }
 
     /// A view from a session now.
