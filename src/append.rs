@@ -179,14 +179,15 @@ impl<S: Store, P: Positions> Ledger<S, P> {
         Ok(())
     }
 
-    /// Writes what `work` says, in one transaction, on the state that answers `question`.
+    /// Writes what `work` says, in one transaction, on the state that answers `question`. The
+    /// clock is read once, under the write lock.
     ///
     /// # Errors
     /// What `work` returned, and then nothing was written; or why it could not be written.
     pub fn append<T, E: From<LedgerError> + From<StoreError>>(
         &mut self,
         signer: &SigningKey,
-        time: Time,
+        clock: impl FnOnce() -> Time,
         question: &Question,
         work: impl FnOnce(&mut Pen<'_>) -> Result<T, E>,
     ) -> Result<Appended<T>, E> {
@@ -201,7 +202,7 @@ impl<S: Store, P: Positions> Ledger<S, P> {
                 positions,
             };
             let state = slice::slice(&verified, question)?;
-            let mut pen = Pen::new(state, from, signer, time);
+            let mut pen = Pen::new(state, from, signer, clock());
             let outcome = work(&mut pen)?;
             let head = pen.head(positions)?;
             tx.append(&pen.records, &pen.captures)?;

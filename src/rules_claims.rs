@@ -209,7 +209,7 @@ pub(crate) fn flagged(state: &State, event: &Event, body: &ClaimFlagged) -> Resu
     for need in &body.needs {
         flag_need(state, event, need)?;
     }
-    match covered(state, event, &body.claim, &body.statement) {
+    match judge(state, event).covering(&body.claim, &body.statement) {
         Some(claim) => refuse(
             Rule::AlreadyAdmissible,
             format!("{claim} is admissible to the session already"),
@@ -245,22 +245,6 @@ fn flag_need(state: &State, event: &Event, need: &FlagNeed) -> Result<(), Refusa
     require(!half && known == said, Rule::FlagNeeds, || {
         format!("{} is not named as it was known when flagged", need.axis)
     })
-}
-
-/// The claim by which an id or its exact statement is admissible to the session already, if it is.
-pub(crate) fn covered(
-    state: &State,
-    event: &Event,
-    claim: &ClaimId,
-    statement: &Text,
-) -> Option<ClaimId> {
-    let admissible = judge(state, event).admissible();
-    let stating = state.stated.get(statement).into_iter().flatten();
-    let stating = stating.filter(|id| state.statement(id) == Some(statement));
-    stating
-        .chain([claim])
-        .find(|id| admissible.contains_key(*id))
-        .cloned()
 }
 
 /// Rule 6: the flagging session withdraws its flag until its seal, an admin at any time. What is
@@ -303,6 +287,13 @@ pub(crate) fn promoted(state: &State, event: &Event, body: &ClaimPromoted) -> Re
     let flag = promotable(state, &body.claim, body.flag)?;
     let receipt = evidence(state, event, body.receipt)?;
     step_of(flag, receipt.seq, receipt.body.probe_digest)?;
+    let strength = probe_spec::strength(&receipt.body.probe, &receipt.body.expectations);
+    require(strength != Strength::None, Rule::NoExpectation, || {
+        format!(
+            "receipt {} shows nothing that empty output would not",
+            receipt.seq
+        )
+    })?;
     let independent = body.independent.is_none() || flag.body.independent.is_some();
     require(independent, Rule::IndependenceNotFlagged, || {
         format!("flag {} does not say that it needs no axis", flag.seq)
@@ -333,10 +324,7 @@ fn promotable<'a>(
     require(state.is_open(flag), Rule::FlagNotOpen, || {
         format!("flag {flag} is not open")
     })?;
-    let same = fact.body.claim == *claim
-        || state
-            .statement(claim)
-            .is_some_and(|statement| *statement == fact.body.statement);
+    let same = state.statement(claim) == Some(&fact.body.statement);
     require(same, Rule::FlagStatement, || {
         format!("flag {flag} is not of {claim} nor of its statement")
     })?;

@@ -5,7 +5,7 @@
 use crate::event::{AxisRecorded, Comparison, NotProbedWhy, ProbeReceipt, closed};
 use crate::probe_spec::{self, Check, Outcome};
 use crate::state::{Fact, State, Support};
-use crate::types::{AxisName, ClaimId, Digest, Seq, Time, Value};
+use crate::types::{AxisName, ClaimId, Digest, Seq, Text, Time, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How old an observation may be where the axis does not say: 12 hours, in milliseconds.
@@ -311,6 +311,17 @@ impl<'a> Judge<'a> {
                 return admissible;
             }
         }
+    }
+
+    /// The claim by which an id or its exact statement is admissible already, if it is.
+    pub fn covering(&self, claim: &ClaimId, statement: &Text) -> Option<ClaimId> {
+        let admissible = self.admissible();
+        let stating = self.state.stated.get(statement).into_iter().flatten();
+        let stating = stating.filter(|id| self.state.statement(id) == Some(statement));
+        stating
+            .chain([claim])
+            .find(|id| admissible.contains_key(*id))
+            .cloned()
     }
 
     /// What stands against a support, beside the claims it is derived from.

@@ -8,7 +8,7 @@ mod record;
 mod usage;
 mod values;
 
-pub use common::Common;
+pub use common::{Common, Place};
 pub use manage::{
     Acknowledge, Acknowledged, Completions, Demo, Export, Help, Import, Init, Key, Man, Open,
     Session, Trust,

@@ -45,8 +45,8 @@ impl<'a> Context<'a> {
     /// # Errors
     /// What keeps it from being found, opened or believed.
     pub fn open(common: &'a Common) -> Result<Context<'a>, Failure> {
-        let folders = Folders::of_process();
-        let cwd = current_folder()?;
+        let folders = folders(common);
+        let cwd = current_folder(common)?;
         let path = find(common, &cwd)?;
         let ledger = view::open(&path, &folders, wait(common))?;
         let root = paths::root_of_session(&cwd, &path)?;
@@ -246,11 +246,22 @@ fn no_session(open: &[(&Seq, &Session)]) -> Failure {
     failure.next("handoff resume --agent NAME")
 }
 
+/// This user's folders.
+pub fn folders(common: &Common) -> Folders {
+    match &common.place {
+        Some(place) => place.folders.clone(),
+        None => Folders::of_process(),
+    }
+}
+
 /// The current folder.
 ///
 /// # Errors
 /// If it is gone.
-pub fn current_folder() -> Result<PathBuf, Failure> {
+pub fn current_folder(common: &Common) -> Result<PathBuf, Failure> {
+    if let Some(place) = &common.place {
+        return Ok(place.cwd.clone());
+    }
     std::env::current_dir().map_err(|error| {
         Failure::environment("io", format!("the current folder cannot be found: {error}"))
     })

@@ -7,11 +7,13 @@ pub mod commands;
 pub mod context;
 mod failures;
 pub mod help;
+pub mod observe;
 pub mod output;
 pub mod quote;
 pub mod render;
 pub mod report;
 pub mod source;
+pub mod written;
 
 use output::Output;
 use std::ffi::OsString;

@@ -64,6 +64,15 @@ pub(super) struct Judged {
 /// Only a run that ended by itself has a value and meets anything. Of output longer than what is
 /// kept, there is a digest but no other value, and no expectation about it is met: what is in the
 /// middle was not seen.
+/// Per expectation of a probe that is not run, whether empty output meets it.
+pub fn met_by_empty_output(probe: &Probe) -> Vec<bool> {
+    let judge = |expectation: &Expectation| {
+        met_by_empty(probe.extract(), expectation)
+            .unwrap_or_else(|| matches_empty(probe.extract(), expectation))
+    };
+    probe.expect().iter().map(judge).collect()
+}
+
 pub(super) fn judge(probe: &Probe, seen: &Seen) -> Judged {
     let extracted = seen
         .outcome

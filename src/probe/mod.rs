@@ -14,7 +14,7 @@ mod run;
 mod schema;
 
 pub use credential::looks_like_credential;
-pub use extract::{ExpressionError, check_expressions};
+pub use extract::{ExpressionError, check_expressions, met_by_empty_output};
 pub use files::file_digests;
 pub use output::{Captured, CapturedStream, KEPT_BYTES_MAX};
 

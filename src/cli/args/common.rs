@@ -2,6 +2,7 @@
 //! has an option of that name itself (`--expect` of a probe, `--session` of the log) before it.
 
 use super::values::{KeySource, duration, session};
+use crate::home::paths::Folders;
 use crate::types::{HeadLine, Seq};
 use clap::builder::Resettable;
 use clap::{Arg, ArgMatches, Args, Command};
@@ -55,9 +56,31 @@ pub struct Common {
     /// Wait this long for a lock (5s)
     #[arg(long, value_name = "D", value_parser = duration)]
     pub wait: Option<Duration>,
+    /// Where the command runs, if not where the process does
+    #[arg(skip)]
+    pub place: Option<Place>,
+}
+
+/// A folder and a user's folders other than the process's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The current folder.
+    pub cwd: PathBuf,
+    /// The user's folders.
+    pub folders: Folders,
 }
 
 impl Common {
+    /// The same options at another place, where the environment names no ledger, key or session.
+    pub fn here(&mut self, place: Place) {
+        let json = self.json;
+        *self = Common {
+            json,
+            place: Some(place),
+            ..Common::default()
+        };
+    }
+
     /// The options as given at any of `levels`, the outermost first: the innermost wins, and keys
     /// to trust add up.
     pub(super) fn gather(levels: &[&ArgMatches]) -> Common {
@@ -69,6 +92,7 @@ impl Common {
             trust: levels.iter().flat_map(|level| trusted(level)).collect(),
             expect: innermost(levels, "head"),
             wait: innermost(levels, "wait"),
+            place: None,
         }
     }
 }

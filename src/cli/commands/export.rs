@@ -26,7 +26,7 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
         let message = "with --json the export goes to a file";
         return Err(Failure::usage(message).next("handoff export --json -o FILE"));
     }
-    let path = context::find(common, &context::current_folder()?)?;
+    let path = context::find(common, &context::current_folder(common)?)?;
     let mut opened = source::own(&path, context::wait(common))?;
     let mut verifier = Verifier::new(Outside {
         expect: common.expect.clone(),

@@ -7,7 +7,7 @@ use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
 use crate::cli::source::{self, LineFault, Lines, Opened, Source, capture_of};
 use crate::export::Line;
-use crate::home::paths::{self, Folders};
+use crate::home::paths;
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Capture, Record, Store, Transaction};
 use crate::types::{Digest, Head};
@@ -45,7 +45,7 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     output.line(&format!("{head}\nimported to {}", path.display()));
     if let Some(ledger) = report.ledger.zip(report.signer.root_key) {
         let (id, root) = ledger;
-        let basis = context::basis(common, &Folders::of_process(), &id, &root)?;
+        let basis = context::basis(common, &context::folders(common), &id, &root)?;
         if basis == Basis::Unpinned {
             output.line(&format!("next: handoff trust add {root}"));
         }
@@ -100,7 +100,7 @@ fn place(common: &Common, request: &Import) -> Result<PathBuf, Failure> {
     if let Some(path) = request.to.as_ref().or(common.ledger.as_ref()) {
         return Ok(path.clone());
     }
-    let path = paths::place_for_ledger(&context::current_folder()?)?;
+    let path = paths::place_for_ledger(&context::current_folder(common)?)?;
     if let Some(folder) = path.parent() {
         paths::make_folder(folder)?;
     }

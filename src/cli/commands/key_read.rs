@@ -6,7 +6,7 @@ use crate::cli::output::Output;
 use crate::cli::report::{Exit, Failure};
 use crate::home::clock;
 use crate::home::keys;
-use crate::home::paths::{self, Folders, PathError};
+use crate::home::paths::{self, PathError};
 use crate::slice::Question;
 use crate::state::State;
 use serde_json::{Value, json};
@@ -16,10 +16,14 @@ const SCHEMA: &str = "handoff.key.v1";
 const SCHEMA_LIST: &str = "handoff.keys.v1";
 
 /// Makes a key pair.
-pub(super) fn new(out: Option<&Path>, output: &mut Output) -> Result<Exit, Failure> {
+pub(super) fn new(
+    common: &Common,
+    out: Option<&Path>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let path = match out {
         Some(path) => path.to_owned(),
-        None => keys::default_path(&Folders::of_process().keys()?),
+        None => keys::default_path(&context::folders(common).keys()?),
     };
     let public = keys::create(&path, clock::random()?)?.public();
     output.line(&public.to_string());
@@ -31,7 +35,7 @@ pub(super) fn new(out: Option<&Path>, output: &mut Output) -> Result<Exit, Failu
 
 /// Prints the public half of the key that signs.
 pub(super) fn show(common: &Common, output: &mut Output) -> Result<Exit, Failure> {
-    let path = context::key_path(common, &Folders::of_process())?;
+    let path = context::key_path(common, &context::folders(common))?;
     let public = keys::read(&path)?.public();
     output.line(&public.to_string());
     let told = json!({ "key": public, "path": path.to_string_lossy() });
@@ -42,14 +46,14 @@ pub(super) fn show(common: &Common, output: &mut Output) -> Result<Exit, Failure
 /// Lists the keys that the ledger at hand knows, if there is one, and this user's own.
 pub(super) fn list(common: &Common, output: &mut Output) -> Result<Exit, Failure> {
     let named = common.ledger.as_deref().map(Path::as_os_str);
-    let cwd = context::current_folder()?;
+    let cwd = context::current_folder(common)?;
     let known = match paths::find_ledger(named, None, &cwd, paths::user()) {
         Err(PathError::NoLedger { .. }) => None,
         Err(error) => return Err(error.into()),
         Ok(_) => Some(Context::open(common)?.ledger.ask(&Question::default())?),
     };
     let known = known.map(|state| of_ledger(&state, output));
-    let folder = Folders::of_process().keys()?;
+    let folder = context::folders(common).keys()?;
     let mut own: Vec<Value> = Vec::new();
     for listed in keys::list(&folder)? {
         let (label, path) = (&listed.label, listed.path.to_string_lossy());

@@ -1,60 +1,73 @@
 //! The commands: one file each, one arm each.
 
+mod authority;
 mod brief;
 mod can;
+mod claims;
+mod demo;
+mod evidence;
 mod export;
 mod head;
 mod import;
 mod key_read;
 mod log;
 mod reading;
+mod resume;
+mod session;
+mod setup;
 mod show;
 mod state;
 mod trust;
 mod verify;
 
-use super::args::{Command, Key, Request};
+use super::args::{Command, Common, Key, Request, Session};
+use super::context::Context;
 use super::help;
 use super::output::Output;
 use super::report::{Exit, Failure};
+use crate::event::Role;
 
 /// Does what was asked, saying on `output` what there is to say.
 ///
 /// # Errors
 /// Why it could not be done, or was refused.
 pub fn run(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
+    let common = &request.common;
     match &request.command {
-        Command::Init(_) => not_built("init"),
-        Command::Key(Key::New { out }) => key_read::new(out.as_deref(), output),
-        Command::Key(Key::Show) => key_read::show(&request.common, output),
-        Command::Key(Key::List) => key_read::list(&request.common, output),
-        Command::Key(Key::Authorize { .. }) => not_built("key authorize"),
-        Command::Key(Key::Revoke { .. }) => not_built("key revoke"),
-        Command::Trust(asked) => trust::run(&request.common, asked, output),
-        Command::Session(_) => not_built("session"),
-        Command::Probe(_) => not_built("probe"),
-        Command::Axis(_) => not_built("axis"),
-        Command::Ambient(_) => not_built("ambient"),
-        Command::Claim(_) => not_built("claim"),
-        Command::Flag(_) => not_built("flag"),
-        Command::Promote(_) => not_built("promote"),
-        Command::Retract(_) => not_built("retract"),
-        Command::Discard(_) => not_built("discard"),
-        Command::Seal => not_built("seal"),
-        Command::Acknowledge(_) => not_built("acknowledge"),
-        Command::Upgrade => not_built("upgrade"),
-        Command::Resume(_) => not_built("resume"),
-        Command::Reverify(_) => not_built("reverify"),
-        Command::Brief(asked) => brief::run(&request.common, asked, output),
-        Command::Can(asked) => can::run(&request.common, asked, output),
-        Command::Verify(asked) => verify::run(&request.common, asked, output),
-        Command::Log(asked) => log::run(&request.common, asked, output),
-        Command::Show(asked) => show::run(&request.common, asked, output),
-        Command::State(asked) => state::run(&request.common, asked, output),
-        Command::Head => head::run(&request.common, output),
-        Command::Export(asked) => export::run(&request.common, asked, output),
-        Command::Import(asked) => import::run(&request.common, asked, output),
-        Command::Demo(_) => not_built("demo"),
+        Command::Init(asked) => setup::init(common, asked, output),
+        Command::Key(asked) => key(common, asked, output),
+        Command::Trust(asked) => trust::run(common, asked, output),
+        Command::Session(asked) => session(common, asked, output),
+        Command::Probe(asked) => {
+            let mut context = Context::open(common)?;
+            let probed = evidence::probe(&context, asked)?;
+            evidence::record_probe(&mut context, probed, output)
+        }
+        Command::Axis(asked) => evidence::axis(&mut Context::open(common)?, asked, output),
+        Command::Ambient(asked) => evidence::ambient(&mut Context::open(common)?, asked, output),
+        Command::Claim(asked) => claims::claim(&mut Context::open(common)?, asked, output),
+        Command::Flag(asked) => claims::flag(&mut Context::open(common)?, asked, output),
+        Command::Promote(asked) => claims::promote(&mut Context::open(common)?, asked, output),
+        Command::Retract(asked) => claims::retract(&mut Context::open(common)?, asked, output),
+        Command::Discard(asked) => claims::discard(&mut Context::open(common)?, asked, output),
+        Command::Seal => session::seal(&mut Context::open(common)?, output),
+        Command::Acknowledge(asked) => match asked.what.seq {
+            Some(seq) => setup::acknowledge(&mut Context::open(common)?, seq, asked, output),
+            None => setup::acknowledge_rollback(common, asked, output),
+        },
+        Command::Upgrade => setup::upgrade(&mut Context::open(common)?, output),
+        Command::Resume(asked) => resume::resume(&mut Context::open(common)?, asked, output),
+        Command::Reverify(asked) => resume::reverify(&mut Context::open(common)?, asked, output),
+        Command::Brief(asked) => brief::run(common, asked, output),
+        Command::Can(asked) => can::run(common, asked, output),
+        Command::Verify(asked) => verify::run(common, asked, output),
+        Command::Log(asked) => log::run(common, asked, output),
+        Command::Show(asked) => show::run(common, asked, output),
+        Command::State(asked) => state::run(common, asked, output),
+        Command::Head => head::run(common, output),
+        Command::Export(asked) => export::run(common, asked, output),
+        Command::Import(asked) => import::run(common, asked, output),
+        Command::Demo(asked) => demo::demo(asked, output),
         Command::Completions(asked) => help::completions(asked, output),
         Command::Man(asked) => help::man(asked, output),
         Command::Help(asked) => help::help(asked, output),
@@ -62,9 +75,47 @@ pub fn run(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
     }
 }
 
-fn not_built(command: &str) -> Result<Exit, Failure> {
-    Err(Failure::environment(
-        "not_built",
-        format!("{command} is not built yet"),
-    ))
+fn session(common: &Common, asked: &Session, output: &mut Output) -> Result<Exit, Failure> {
+    let mut context = Context::open(common)?;
+    match asked {
+        Session::Open(open) => session::open(&mut context, open, output),
+        Session::List => session::list(&context, output),
+        Session::Abandon { number, reason } => {
+            session::abandon(&mut context, *number, reason, output)
+        }
+    }
+}
+
+fn key(common: &Common, asked: &Key, output: &mut Output) -> Result<Exit, Failure> {
+    match asked {
+        Key::Authorize {
+            public,
+            label,
+            admin,
+            recorder,
+        } => {
+            let mut roles = Vec::new();
+            if *admin {
+                roles.push(Role::Admin);
+            }
+            if *recorder || !*admin {
+                roles.push(Role::Recorder);
+            }
+            authority::authorize(&mut Context::open(common)?, public, label, roles, output)
+        }
+        Key::Revoke {
+            public,
+            reason,
+            compromised_since,
+        } => authority::revoke(
+            &mut Context::open(common)?,
+            public,
+            reason,
+            *compromised_since,
+            output,
+        ),
+        Key::New { out } => key_read::new(common, out.as_deref(), output),
+        Key::Show => key_read::show(common, output),
+        Key::List => key_read::list(common, output),
+    }
 }

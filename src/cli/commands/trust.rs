@@ -6,7 +6,7 @@ use crate::cli::context::{self, Context, public_key};
 use crate::cli::output::Output;
 use crate::cli::quote::quoted;
 use crate::cli::report::{Exit, Failure};
-use crate::home::paths::{self, Folders, PathError};
+use crate::home::paths::{self, PathError};
 use crate::home::pins::{self, Added, Pin, PinnedLedger, Pins};
 use crate::slice::Question;
 use crate::types::{Name, PublicKey};
@@ -16,7 +16,7 @@ use std::path::Path;
 const SCHEMA: &str = "handoff.trust.v1";
 
 pub(super) fn run(common: &Common, request: &Trust, output: &mut Output) -> Result<Exit, Failure> {
-    let path = Folders::of_process().pins()?;
+    let path = context::folders(common).pins()?;
     match request {
         Trust::Add { root, label } => add(common, &path, root, label.as_ref(), output),
         Trust::List => list(&path, output),
@@ -56,7 +56,7 @@ fn add(
 /// For which ledger to pin: the one at hand, if there is one.
 fn pinned(common: &Common, root: &PublicKey) -> Result<PinnedLedger, Failure> {
     let named = common.ledger.as_deref().map(Path::as_os_str);
-    let cwd = context::current_folder()?;
+    let cwd = context::current_folder(common)?;
     match paths::find_ledger(named, None, &cwd, paths::user()) {
         Err(PathError::NoLedger { .. }) => return Ok(PinnedLedger::Any),
         Err(error) => return Err(error.into()),

@@ -47,7 +47,7 @@ fn verify(
     request: &Verify,
     output: &mut Output,
 ) -> Result<(Report, Option<Value>), Failure> {
-    let folders = Folders::of_process();
+    let folders = context::folders(common);
     let mut outside = Outside {
         expect: common.expect.clone(),
         view: None,
@@ -56,7 +56,7 @@ fn verify(
     let mut opened = match &request.file {
         Some(path) => source::file(path)?,
         None => {
-            let path = context::find(common, &context::current_folder()?)?;
+            let path = context::find(common, &context::current_folder(common)?)?;
             let opened = source::own(&path, context::wait(common))?;
             match viewed(&folders, &opened) {
                 Ok(view) => outside.view = view,

@@ -1,0 +1,251 @@
+//! `probe`, `axis` and `ambient`: what is seen of the environment, and what may drift.
+
+use super::super::args::{Ambient, Axis, Class, Evidence, ProbeArgs};
+use super::super::context::Context;
+use super::super::observe::{Observer, milliseconds, probe_of};
+use super::super::output::Output;
+use super::super::quote::quoted;
+use super::super::report::{Exit, Failure};
+use super::super::written::{refused_with, said, wrote};
+use crate::append::Pen;
+use crate::command::{self, Proof, Recorded, Run};
+use crate::event::{AmbientEntry, AxisClass, ProbeReceipt};
+use crate::home::clock;
+use crate::probe_spec::{Comparator, Outcome, TIMEOUT_MS_DEFAULT};
+use crate::slice::Question;
+use crate::types::{Seq, Value};
+use crate::verdict;
+use serde_json::{Map, Value as Json, json};
+
+/// Runs a probe and records its receipt. Exit 1 if it was not successful.
+pub(super) fn probe(context: &Context<'_>, arguments: &ProbeArgs) -> Result<Probed, Failure> {
+    let session = context.session()?;
+    let probe = probe_of(context, arguments, TIMEOUT_MS_DEFAULT)?;
+    context.ask(&Question {
+        session: Some(session),
+        ..Question::default()
+    })?;
+    let run = Observer::new(context)?.run(&probe, None, &[])?;
+    Ok(Probed { session, run })
+}
+
+/// A probe that was run for `probe`.
+pub(super) struct Probed {
+    session: Seq,
+    run: Run,
+}
+
+/// Records what [`probe`] saw.
+pub(super) fn record_probe(
+    context: &mut Context<'_>,
+    probed: Probed,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let Probed { session, run } = probed;
+    let signer = context.signer()?;
+    let seen = run.receipt.clone();
+    let question = Question {
+        session: Some(session),
+        ..Question::default()
+    };
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            command::receipt(pen, session, run).map_err(Failure::from)
+        })?;
+    let successful = verdict::is_successful(&seen);
+    let exit = if successful { Exit::Yes } else { Exit::No };
+    let line = format!("receipt {}: {}", appended.outcome, told(&seen));
+    let mut body = seen_json(&seen);
+    body.insert("seq".into(), json!(appended.outcome));
+    body.insert("receipt".into(), json!(appended.outcome));
+    body.insert("session".into(), json!(session));
+    body.insert("successful".into(), json!(successful));
+    Ok(said(
+        output,
+        "probe",
+        exit,
+        &appended.head,
+        &line,
+        Json::Object(body),
+    ))
+}
+
+/// What a receipt says, in a line.
+pub(super) fn told(receipt: &ProbeReceipt) -> String {
+    let end = match receipt.outcome {
+        Outcome::Exited(code) => format!("exit {code}"),
+        Outcome::Signaled(signal) => format!("ended by signal {signal}"),
+        Outcome::TimedOut => format!("timed out after {} ms", receipt.probe.timeout_ms()),
+        Outcome::NotFound => "not found".to_owned(),
+        Outcome::NotExecutable => "not executable".to_owned(),
+        Outcome::Interrupted => "interrupted".to_owned(),
+        Outcome::Checked => "checked".to_owned(),
+        Outcome::Failed => "could not be checked".to_owned(),
+    };
+    let value = match (&receipt.value, &receipt.redacted) {
+        (Some(value), _) => format!(", value {}", quoted(value.as_str())),
+        (None, Some(_)) => ", value redacted".to_owned(),
+        (None, None) if !receipt.extracted => ", no value".to_owned(),
+        (None, None) => String::new(),
+    };
+    let expectations = receipt.probe.expect().iter().zip(&receipt.expectations);
+    let unmet: Vec<String> = expectations
+        .filter(|(_, judged)| !judged.met)
+        .map(|(expectation, _)| quoted(&expectation.to_string()))
+        .collect();
+    let unmet = match unmet.is_empty() {
+        true => String::new(),
+        false => format!(", not met: {}", unmet.join(", ")),
+    };
+    format!("{end}{value}{unmet}")
+}
+
+/// What a receipt says, for a program.
+pub(super) fn seen_json(receipt: &ProbeReceipt) -> Map<String, Json> {
+    let mut body = Map::new();
+    body.insert("outcome".into(), json!(receipt.outcome));
+    body.insert("duration_ms".into(), json!(receipt.duration_ms));
+    body.insert("value".into(), json!(receipt.value));
+    body.insert("redacted".into(), json!(receipt.redacted.is_some()));
+    let expectations = receipt.probe.expect().iter().zip(&receipt.expectations);
+    let expectations: Vec<Json> = expectations
+        .map(|(expectation, judged)| json!({ "expect": expectation, "met": judged.met }))
+        .collect();
+    body.insert("expectations".into(), json!(expectations));
+    body
+}
+
+fn class_of(class: Class) -> AxisClass {
+    match class {
+        Class::ExecutionTopology => AxisClass::ExecutionTopology,
+        Class::DependencyVersion => AxisClass::DependencyVersion,
+        Class::Reachability => AxisClass::Reachability,
+    }
+}
+
+/// Records an axis on a receipt, its own or one made before.
+pub(super) fn axis(
+    context: &mut Context<'_>,
+    arguments: &Axis,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let session = context.session()?;
+    let signer = context.signer()?;
+    let comparator: Comparator = match &arguments.holds_if {
+        Some(text) => text.parse()?,
+        None => Comparator::Exact,
+    };
+    let max_age_ms = arguments.max_age.map(milliseconds);
+    let mut question = Question {
+        session: Some(session),
+        ..Question::default()
+    };
+    context.ask(&question)?;
+    let (proof, told_of) = match &arguments.evidence {
+        Evidence::Receipt(seq) => {
+            question.cited.insert(*seq);
+            (Proof::Receipt(*seq), String::new())
+        }
+        Evidence::Probe(probe) => {
+            let probe = probe_of(context, probe, TIMEOUT_MS_DEFAULT)?;
+            let run = Observer::new(context)?.run(&probe, None, &[])?;
+            let told_of = format!(": {}", told(&run.receipt));
+            (Proof::Run(Box::new(run)), told_of)
+        }
+    };
+    require_receipt(context, &question, &proof)?;
+    let (name, class) = (arguments.name.clone(), class_of(arguments.class));
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
+            command::axis(pen, session, name, class, comparator, max_age_ms, proof)
+                .map_err(Failure::from)
+        })?;
+    let Recorded { receipt, attempt } = &appended.outcome;
+    match attempt {
+        Ok(seq) => {
+            let line = format!("axis {} recorded as {seq}{told_of}", arguments.name);
+            let body = json!({
+                "seq": seq, "axis": arguments.name, "receipt": receipt, "session": session,
+            });
+            Ok(wrote(output, "axis", &appended.head, &line, body))
+        }
+        Err(refusal) => {
+            let mut refusal = refusal.clone();
+            refusal.detail.push_str(&told_of);
+            Err(
+                refused_with(refusal, &appended, json!({ "receipt": receipt }))
+                    .next(format!("handoff show {receipt}")),
+            )
+        }
+    }
+}
+
+/// Requires that a cited receipt is there.
+pub(super) fn require_receipt(
+    context: &Context<'_>,
+    question: &Question,
+    proof: &Proof,
+) -> Result<(), Failure> {
+    let Proof::Receipt(seq) = proof else {
+        return Ok(());
+    };
+    if *seq > context.head()?.seq {
+        return Err(
+            Failure::no("dangling_reference", format!("there is no event {seq}"))
+                .next("handoff log --kind probe.receipt"),
+        );
+    }
+    match context.ledger.ask(question)?.receipts().contains_key(seq) {
+        true => Ok(()),
+        false => Err(
+            Failure::no("dangling_reference", format!("event {seq} is no receipt"))
+                .next("handoff log --kind probe.receipt"),
+        ),
+    }
+}
+
+/// Declares what may drift.
+pub(super) fn ambient(
+    context: &mut Context<'_>,
+    arguments: &Ambient,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let session = context.session()?;
+    let signer = context.signer()?;
+    let mut entries = Vec::new();
+    for entry in &arguments.entries {
+        let mut observed = Vec::new();
+        for value in &entry.observed {
+            observed.push(value.as_str().parse::<Value>()?);
+        }
+        let (name, reason) = (entry.allowed.name.clone(), entry.allowed.reason.clone());
+        entries.push(AmbientEntry {
+            name,
+            observed,
+            reason,
+        });
+    }
+    let question = Question {
+        session: Some(session),
+        needed_names: entries.iter().map(|entry| entry.name.clone()).collect(),
+        ..Question::default()
+    };
+    context.ask(&question)?;
+    let names: Vec<String> = entries.iter().map(|entry| entry.name.to_string()).collect();
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            command::ambient(pen, session, entries).map_err(Failure::from)
+        })?;
+    let line = match names.is_empty() {
+        true => format!("ambient allowlist of session {session}: nothing may drift"),
+        false => format!(
+            "ambient allowlist of session {session}: {} may drift",
+            names.join(", ")
+        ),
+    };
+    let body = json!({ "seq": appended.outcome, "session": session, "names": names });
+    Ok(wrote(output, "ambient", &appended.head, &line, body))
+}

@@ -1,0 +1,213 @@
+//! `session` and `seal`: the beginning and the end of an agent's run.
+
+use super::super::args::Open;
+use super::super::context::Context;
+use super::super::output::Output;
+use super::super::quote::quoted;
+use super::super::report::{Exit, Failure};
+use super::super::written::wrote;
+use crate::command;
+use crate::event::SessionAbandoned;
+use crate::home::clock;
+use crate::slice::Question;
+use crate::state::{End, Session};
+use crate::types::{Seq, Text};
+use serde_json::{Value, json};
+
+/// Opens a session.
+pub(super) fn open(
+    context: &mut Context<'_>,
+    arguments: &Open,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let (session, head, inherits) = opened(context, arguments)?;
+    let line = format!(
+        "session {session} opened by {}{}",
+        arguments.agent,
+        told(&inherits)
+    );
+    output.line(&line);
+    output.line(&format!("next: export HANDOFF_SESSION={session}"));
+    let body = json!({
+        "seq": session, "session": session, "inherits": inherits, "agent": arguments.agent,
+        "head": super::super::written::head_json(&head),
+    });
+    output.document("handoff.session_open.v1", Exit::Yes, body);
+    Ok(Exit::Yes)
+}
+
+/// How inheritance is told in a line.
+pub(super) fn told(inherits: &[Seq]) -> String {
+    match inherits.is_empty() {
+        true => ", inheriting nothing".to_owned(),
+        false => {
+            let inherits: Vec<String> = inherits.iter().map(Seq::to_string).collect();
+            format!(", inheriting {}", inherits.join(", "))
+        }
+    }
+}
+
+/// Writes the opening: the session, the head after it and what it inherits.
+pub(super) fn opened(
+    context: &mut Context<'_>,
+    arguments: &Open,
+) -> Result<(Seq, crate::types::Head, Vec<Seq>), Failure> {
+    let signer = context.signer()?;
+    let question = Question {
+        sessions: true,
+        cited: named(context, &arguments.inherit)?.into_iter().collect(),
+        ..Question::default()
+    };
+    context.ask(&question)?;
+    let inherit = (!arguments.inherit.is_empty()).then(|| arguments.inherit.clone());
+    let (agent, purpose) = (arguments.agent.clone(), arguments.purpose.clone());
+    let scope = context.scope;
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            let session = command::open(pen, agent, purpose, inherit, scope)?;
+            let inherits = pen.state().sessions().get(&session);
+            let inherits = inherits.map(|session| session.opened.body.inherits.to_vec());
+            Ok::<_, Failure>((session, inherits.unwrap_or_default()))
+        })?;
+    let (session, inherits) = appended.outcome;
+    Ok((session, appended.head, inherits))
+}
+
+/// The sessions that are named, which must be there.
+fn named(context: &Context<'_>, sessions: &[Seq]) -> Result<Vec<Seq>, Failure> {
+    for session in sessions {
+        let question = Question {
+            session: Some(*session),
+            ..Question::default()
+        };
+        if !context
+            .ledger
+            .ask(&question)?
+            .sessions()
+            .contains_key(session)
+        {
+            return Err(
+                Failure::no("session_unknown", format!("there is no session {session}"))
+                    .next("handoff session list"),
+            );
+        }
+    }
+    Ok(sessions.to_vec())
+}
+
+/// Lists the sessions that are not sealed, and those that the next one would inherit.
+pub(super) fn list(context: &Context<'_>, output: &mut Output) -> Result<Exit, Failure> {
+    let state = context.ledger.ask(&Question {
+        sessions: true,
+        ..Question::default()
+    })?;
+    let key = context.signer().ok().map(|signer| signer.public());
+    let frontier = state.frontier();
+    let mut listed = Vec::new();
+    for (seq, session) in state.sessions() {
+        let here = session.opened.body.scope == context.scope;
+        let mine = Some(session.opened.key) == key;
+        let purpose = match &session.opened.body.purpose {
+            Some(purpose) => format!(" for {}", quoted(purpose.as_str())),
+            None => String::new(),
+        };
+        let whose = if mine { "your key" } else { "another key" };
+        let where_opened = if here { "here" } else { "elsewhere" };
+        output.line(&format!(
+            "{seq} {} by {}{purpose}, {whose}, {where_opened}{}",
+            status(session),
+            session.opened.body.agent,
+            told(&session.opened.body.inherits)
+        ));
+        listed.push(json!({
+            "session": seq, "status": status(session), "agent": session.opened.body.agent,
+            "purpose": session.opened.body.purpose, "key": session.opened.key, "mine": mine,
+            "here": here, "inherits": session.opened.body.inherits.to_vec(),
+            "to_inherit": frontier.contains(seq), "time": session.opened.time,
+        }));
+    }
+    if listed.is_empty() {
+        output.line("no session is open, and none is sealed to inherit");
+    }
+    output.document(
+        "handoff.session_list.v1",
+        Exit::Yes,
+        json!({ "sessions": listed }),
+    );
+    Ok(Exit::Yes)
+}
+
+fn status(session: &Session) -> &'static str {
+    match session.end {
+        None => "open",
+        Some(End::Sealed(_)) => "sealed",
+        Some(End::Abandoned(_)) => "abandoned",
+    }
+}
+
+/// Ends a session without a seal.
+pub(super) fn abandon(
+    context: &mut Context<'_>,
+    session: Seq,
+    reason: &Text,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let signer = context.signer()?;
+    named(context, &[session])?;
+    let question = Question {
+        cited: [session].into_iter().collect(),
+        ..Question::default()
+    };
+    context.ask(&question)?;
+    let body = SessionAbandoned {
+        reason: reason.clone(),
+        session,
+    };
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            pen.write(Seq::ZERO, body).map_err(Failure::from)
+        })?;
+    let line = format!("session {session} abandoned");
+    let body = json!({ "seq": appended.outcome, "session": session });
+    Ok(wrote(
+        output,
+        "session_abandon",
+        &appended.head,
+        &line,
+        body,
+    ))
+}
+
+/// Seals the session: what it leaves is bound, and its successors may inherit it.
+pub(super) fn seal(context: &mut Context<'_>, output: &mut Output) -> Result<Exit, Failure> {
+    let session = context.session()?;
+    let signer = context.signer()?;
+    let question = Question {
+        session: Some(session),
+        boundary: true,
+        ..Question::default()
+    };
+    context.ask(&question)?;
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            command::seal(pen, session).map_err(Failure::from)
+        })?;
+    let (seq, boundary) = &appended.outcome;
+    let counts = boundary.counts();
+    output.line(&format!(
+        "session {session} sealed as {seq}: axes {}, claims {}, promotions {}, flags {}",
+        counts.axes, counts.claims, counts.promotions, counts.flags
+    ));
+    let line = format!(
+        "head {} (put this line where your successor will see it)",
+        appended.head
+    );
+    let body = json!({
+        "seq": seq, "session": session, "counts": counts, "boundary_digest": boundary.digest(),
+        "boundary": serde_json::to_value(boundary).unwrap_or(Value::Null),
+    });
+    Ok(wrote(output, "seal", &appended.head, &line, body))
+}

@@ -1,0 +1,226 @@
+//! `init`, `upgrade` and `acknowledge`: what is done to the ledger itself.
+
+use super::super::args::{Acknowledge, Common, Init};
+use super::super::context::{self, Context};
+use super::super::output::Output;
+use super::super::report::{Exit, Failure};
+use super::super::written::{head_json, wrote};
+use crate::append::{self, LedgerError};
+use crate::event::{
+    EventAcknowledged, FORMAT_VERSION, LedgerOpened, LedgerUpgraded, Policy, RULES_VERSION,
+};
+use crate::home::clock;
+use crate::home::keys;
+use crate::home::paths;
+use crate::home::pins::{self, Pin, PinnedLedger};
+use crate::home::view;
+use crate::key::SigningKey;
+use crate::slice::Question;
+use crate::store::sqlite::SqliteLedger;
+use crate::store::{Read, Store, Transaction};
+use crate::types::{Digest, LedgerId, Name, Seq};
+use serde_json::json;
+use std::path::Path;
+
+/// Makes a ledger, a key if there is none yet, and pins the root.
+pub(super) fn init(
+    common: &Common,
+    arguments: &Init,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let folders = context::folders(common);
+    let cwd = context::current_folder(common)?;
+    let path = match &common.ledger {
+        Some(path) => cwd.join(path),
+        None => paths::place_for_ledger(&cwd)?,
+    };
+    if path.symlink_metadata().is_ok() {
+        let message = format!("{} exists already", path.display());
+        return Err(Failure::environment("already_exists", message).next("handoff head"));
+    }
+    let key_path = context::key_path(common, &folders)?;
+    let (signer, made) = key_or_new(&key_path)?;
+    let body = LedgerOpened {
+        name: ledger_name(arguments, &path)?,
+        nonce: Digest(clock::random::<32>()?),
+        policy: Policy {
+            asserted_values: arguments.allow_asserted,
+            four_eyes: arguments.four_eyes,
+        },
+        rules: RULES_VERSION,
+    };
+    let name = body.name.clone();
+    let (record, id) = append::genesis(&signer, clock::now(), body.into())?;
+    make_parent(&path)?;
+    let records = [record];
+    let (store, ()) = SqliteLedger::create(&path, context::wait(common), |ledger| {
+        ledger
+            .transact(|tx: &mut dyn Transaction| tx.append(&records, &[]))
+            .map_err(Failure::from)
+    })?;
+    pin(&folders, id, &signer, &name)?;
+    let ledger = view::over(store, &folders)?;
+    let head = ledger.head()?;
+    output.line(&format!("ledger {} made at {}", id.short(), path.display()));
+    let custody = if made {
+        "made, readable by you alone"
+    } else {
+        "as it was"
+    };
+    output.line(&format!(
+        "key {} at {} ({custody})",
+        signer.public().short(),
+        key_path.display()
+    ));
+    output.line(&format!("head {head}"));
+    output.line("next: handoff session open --agent NAME");
+    let body = json!({
+        "head": head_json(&head), "seq": head.seq, "ledger": id, "path": path, "key": key_path,
+        "root": signer.public(), "next": "handoff session open --agent NAME",
+    });
+    output.document("handoff.init.v1", Exit::Yes, body);
+    Ok(Exit::Yes)
+}
+
+fn key_or_new(path: &Path) -> Result<(SigningKey, bool), Failure> {
+    if path.symlink_metadata().is_ok() {
+        return Ok((keys::read(path)?, false));
+    }
+    if let Some(folder) = path.parent() {
+        paths::make_folder(folder)?;
+    }
+    Ok((keys::create(path, clock::random::<32>()?)?, true))
+}
+
+/// The name given, else that of the folder, as far as it is one.
+fn ledger_name(arguments: &Init, path: &Path) -> Result<Name, Failure> {
+    if let Some(name) = &arguments.name {
+        return Ok(name.clone());
+    }
+    let folder = path
+        .parent()
+        .and_then(Path::parent)
+        .and_then(Path::file_name);
+    let folder = folder
+        .map(|name| name.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default();
+    Ok(folder.parse().or_else(|_| "ledger".parse())?)
+}
+
+fn make_parent(path: &Path) -> Result<(), Failure> {
+    let Some(folder) = path.parent() else {
+        return Ok(());
+    };
+    match std::fs::create_dir(folder) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => {
+            let message = format!("cannot make {}: {error}", folder.display());
+            Err(Failure::environment("io", message))
+        }
+    }
+}
+
+fn pin(
+    folders: &paths::Folders,
+    id: LedgerId,
+    signer: &SigningKey,
+    name: &Name,
+) -> Result<(), Failure> {
+    let path = folders.pins()?;
+    if let Some(folder) = path.parent() {
+        paths::make_folder(folder)?;
+    }
+    let pin = Pin {
+        ledger: PinnedLedger::One(id),
+        root: signer.public(),
+        comment: name.to_string(),
+    };
+    pins::add(&path, pin)?;
+    Ok(())
+}
+
+/// Raises the versions to those of this program, if they are lower.
+pub(super) fn upgrade(context: &mut Context<'_>, output: &mut Output) -> Result<Exit, Failure> {
+    let question = Question::default();
+    let state = context.ask(&question)?;
+    let Some(ledger) = state.ledger() else {
+        return Err(LedgerError::Empty.into());
+    };
+    if state.undetermined().is_some() {
+        return Err(Failure::cannot_judge(
+            "undetermined",
+            "the ledger was upgraded beyond this program",
+        )
+        .next("cargo install handoff-ledger"));
+    }
+    if ledger.rules == RULES_VERSION && ledger.v == FORMAT_VERSION {
+        let head = context.head()?;
+        let line = format!("rules {RULES_VERSION} and format {FORMAT_VERSION}: nothing to raise");
+        let body = json!({ "rules": RULES_VERSION, "v": FORMAT_VERSION, "changed": false });
+        return Ok(wrote(output, "upgrade", &head, &line, body));
+    }
+    let signer = context.signer()?;
+    let body = LedgerUpgraded {
+        rules: RULES_VERSION,
+        v: FORMAT_VERSION,
+    };
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            pen.write(Seq::ZERO, body).map_err(Failure::from)
+        })?;
+    let line = format!("raised to rules {RULES_VERSION} and format {FORMAT_VERSION}");
+    let body = json!({
+        "seq": appended.outcome, "rules": RULES_VERSION, "v": FORMAT_VERSION, "changed": true,
+    });
+    Ok(wrote(output, "upgrade", &appended.head, &line, body))
+}
+
+/// Says that the root knows of every refused event up to a seq.
+pub(super) fn acknowledge(
+    context: &mut Context<'_>,
+    up_to: Seq,
+    arguments: &Acknowledge,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let signer = context.signer()?;
+    let question = Question::default();
+    context.ask(&question)?;
+    let body = EventAcknowledged {
+        reason: arguments.reason.clone(),
+        up_to,
+    };
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            pen.write(Seq::ZERO, body).map_err(Failure::from)
+        })?;
+    let line = format!(
+        "refused events up to {up_to} acknowledged as {}",
+        appended.outcome
+    );
+    let body = json!({ "seq": appended.outcome, "up_to": up_to });
+    Ok(wrote(output, "acknowledge", &appended.head, &line, body))
+}
+
+/// Accepts the ledger as it is now in place of what this machine verified before: the view is
+/// forgotten, and built anew by full verification.
+pub(super) fn acknowledge_rollback(
+    common: &Common,
+    arguments: &Acknowledge,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let folders = context::folders(common);
+    let path = context::find(common, &context::current_folder(common)?)?;
+    let store = SqliteLedger::open(&path, context::wait(common))?;
+    let Some(first) = store.get(Seq::ZERO)? else {
+        return Err(LedgerError::Empty.into());
+    };
+    let view = folders.view(&LedgerId(first.leaf().0))?;
+    crate::store::index::IndexFile::discard(&view)?;
+    let head = view::over(store, &folders)?.head()?;
+    let line = format!("accepted as it is now: {head} ({})", arguments.reason);
+    let body = json!({ "reason": arguments.reason });
+    Ok(wrote(output, "acknowledge", &head, &line, body))
+}

@@ -1,0 +1,292 @@
+//! Running probes for a command, and making receipts of what was seen.
+
+use super::args::{Check as CheckArgument, ProbeArgs, ProbeOptions};
+use super::context::Context;
+use super::report::Failure;
+use crate::command::Run;
+use crate::event::{Compared, Comparison, ProbeReceipt, Redacted};
+use crate::hash::{self, SALT_BYTES};
+use crate::home::clock;
+use crate::home::paths;
+use crate::probe::{self, Captured, CapturedStream, Observation, Surroundings};
+use crate::probe_spec::{Committed, Definition, Outcome, OutputCommitment, Outputs, Probe};
+use crate::state::State;
+use crate::store::{Capture, Read};
+use crate::types::{Digest, Seq, Value};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The redacted value of a recorded axis: what a new value is compared with.
+#[derive(Debug, Clone)]
+pub struct Secret {
+    axis: Seq,
+    salt: [u8; SALT_BYTES],
+    commitment: Digest,
+}
+
+/// What runs the probes of one command.
+pub struct Observer {
+    root: PathBuf,
+    scope: Digest,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Observer {
+    /// An observer in the command's root and scope; SIGINT, SIGTERM and SIGHUP end its probes.
+    ///
+    /// # Errors
+    /// If the signals cannot be listened to.
+    pub fn new(context: &Context<'_>) -> Result<Observer, Failure> {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [
+            signal_hook::consts::SIGINT,
+            signal_hook::consts::SIGTERM,
+            signal_hook::consts::SIGHUP,
+        ] {
+            signal_hook::flag::register(signal, Arc::clone(&interrupted)).map_err(|error| {
+                Failure::environment("io", format!("cannot listen to signals: {error}"))
+            })?;
+        }
+        Ok(Observer {
+            root: context.root.clone(),
+            scope: context.scope,
+            interrupted,
+        })
+    }
+
+    /// Another observer like this one that `interrupted` ends as well.
+    pub fn until(&self, interrupted: Arc<AtomicBool>) -> Observer {
+        Observer {
+            root: self.root.clone(),
+            scope: self.scope,
+            interrupted,
+        }
+    }
+
+    /// Whether a signal asked for an end.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Runs a probe and makes a receipt of what was seen.
+    ///
+    /// # Errors
+    /// If it was interrupted, or its value looks like a credential; then nothing is to be recorded.
+    pub fn run(
+        &self,
+        probe: &Probe,
+        begun: Option<Seq>,
+        secrets: &[Secret],
+    ) -> Result<Run, Failure> {
+        let surroundings = Surroundings {
+            root: &self.root,
+            interrupted: &self.interrupted,
+        };
+        let seen = probe::run(probe, &surroundings);
+        if seen.outcome == Outcome::Interrupted {
+            return Err(
+                Failure::environment("interrupted", "interrupted; nothing was recorded")
+                    .next("the same command again"),
+            );
+        }
+        if let Some(value) = &seen.value
+            && !probe.redact()
+            && probe::looks_like_credential(value)
+        {
+            return Err(Failure::no(
+                "credential",
+                "the value looks like a credential; nothing was recorded",
+            )
+            .next("the same command with --redact, or with --extract sha256"));
+        }
+        self.receipt(probe, begun, secrets, seen)
+    }
+
+    fn receipt(
+        &self,
+        probe: &Probe,
+        begun: Option<Seq>,
+        secrets: &[Secret],
+        seen: Observation,
+    ) -> Result<Run, Failure> {
+        let mut captures = Vec::new();
+        let outputs = seen.outputs.as_ref().map(|outputs| match probe.redact() {
+            true => forgotten(outputs),
+            false => {
+                captures = kept(outputs);
+                outputs.commitments()
+            }
+        });
+        let (mut value, mut redacted, mut compared) = (None, None, Vec::new());
+        if let Some(text) = seen.value {
+            if probe.redact() {
+                let salt = clock::random::<SALT_BYTES>()?;
+                let commitment = hash::commitment(&salt, text.as_bytes());
+                redacted = Some(Redacted {
+                    commitment,
+                    salt_digest: hash::salt(&salt),
+                });
+                captures.push(Capture {
+                    commitment,
+                    salt,
+                    bytes: None,
+                });
+                compared = secrets
+                    .iter()
+                    .map(|secret| secret.against(text.as_bytes()))
+                    .collect();
+            } else {
+                value = Some(text.parse::<Value>()?);
+            }
+        }
+        let receipt = ProbeReceipt {
+            begun,
+            compared,
+            duration_ms: seen.duration_ms,
+            executable: seen.executable,
+            expectations: seen.expectations,
+            extracted: seen.extracted,
+            files: seen.files,
+            outcome: seen.outcome,
+            outputs,
+            pipe_held: seen.pipe_held,
+            probe: probe.clone(),
+            probe_digest: probe.digest(),
+            redacted,
+            scope: self.scope,
+            value,
+        };
+        Ok(Run { receipt, captures })
+    }
+}
+
+impl Secret {
+    fn against(&self, value: &[u8]) -> Compared {
+        let same = hash::commitment(&self.salt, value) == self.commitment;
+        let result = if same {
+            Comparison::Same
+        } else {
+            Comparison::Different
+        };
+        Compared {
+            axis: self.axis,
+            result,
+        }
+    }
+}
+
+/// The secrets of those axes that are redacted and whose salt is still kept, ascending by axis.
+///
+/// # Errors
+/// If the ledger cannot be read.
+pub fn secrets(
+    context: &Context<'_>,
+    state: &State,
+    axes: impl IntoIterator<Item = Seq>,
+) -> Result<Vec<Secret>, Failure> {
+    let mut secrets = Vec::new();
+    for axis in axes {
+        let receipt = state.axes().get(&axis).map(|record| record.body.receipt);
+        let receipt = receipt.and_then(|receipt| state.receipts().get(&receipt));
+        let Some(redacted) = receipt.and_then(|receipt| receipt.body.redacted.as_ref()) else {
+            continue;
+        };
+        let Some(capture) = context.ledger.store().capture(&redacted.commitment)? else {
+            continue;
+        };
+        if hash::salt(&capture.salt) == redacted.salt_digest {
+            let commitment = redacted.commitment;
+            secrets.push(Secret {
+                axis,
+                salt: capture.salt,
+                commitment,
+            });
+        }
+    }
+    secrets.sort_by_key(|secret| secret.axis);
+    Ok(secrets)
+}
+
+/// What is kept of output, under the commitments that the receipt holds.
+fn kept(outputs: &Captured) -> Vec<Capture> {
+    let keep = |stream: &CapturedStream| Capture {
+        commitment: stream.commitment.kept.commitment,
+        salt: stream.salt,
+        bytes: Some(stream.kept.clone()),
+    };
+    [&outputs.stderr, &outputs.stdout]
+        .into_iter()
+        .filter(|stream| !stream.kept.is_empty())
+        .map(keep)
+        .collect()
+}
+
+/// Of a redacted probe's output nothing is kept: what was kept is committed to as nothing.
+fn forgotten(outputs: &Captured) -> Outputs {
+    let forget = |stream: &CapturedStream| OutputCommitment {
+        kept: Committed {
+            commitment: hash::commitment(&stream.salt, &[]),
+            length: 0,
+        },
+        whole: stream.commitment.whole,
+    };
+    Outputs {
+        stderr: forget(&outputs.stderr),
+        stdout: forget(&outputs.stdout),
+    }
+}
+
+/// The probe that the arguments define. Its folder is the current one unless `--cwd` says otherwise.
+///
+/// # Errors
+/// Usage, if they define none.
+pub fn probe_of(
+    context: &Context<'_>,
+    arguments: &ProbeArgs,
+    timeout_ms: u64,
+) -> Result<Probe, Failure> {
+    let options = &arguments.options;
+    let mut definition = match &arguments.check {
+        CheckArgument::Argv(argv) => Definition::command(argv.iter().cloned()),
+        CheckArgument::Native(check) => Definition::check(check.parse()?),
+    };
+    definition.cwd = match &options.cwd {
+        Some(folder) => folder.clone(),
+        None => paths::relative_cwd(&context.root, &context.cwd)?,
+    };
+    definition.timeout_ms = match options.timeout {
+        Some(timeout) => milliseconds(timeout),
+        None => timeout_ms,
+    };
+    for name in &options.env {
+        definition.env.push(name.parse()?);
+    }
+    definition.env.sort();
+    definition.env.dedup();
+    apply(options, &mut definition)?;
+    let probe = Probe::new(definition)?;
+    probe::check_expressions(&probe).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(probe)
+}
+
+fn apply(options: &ProbeOptions, definition: &mut Definition) -> Result<(), Failure> {
+    if let Some(extract) = &options.extract {
+        definition.extract = extract.parse()?;
+    }
+    for expectation in &options.expect {
+        definition.expect.push(expectation.parse()?);
+    }
+    definition.exit_only = options.exit_only;
+    definition.shell = options.shell;
+    definition.redact = options.redact;
+    Ok(())
+}
+
+/// A duration in whole milliseconds, at least one.
+pub fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis())
+        .unwrap_or(u64::MAX)
+        .max(1)
+}

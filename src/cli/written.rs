@@ -1,0 +1,50 @@
+//! How a command that writes says what it wrote.
+
+use super::output::Output;
+use super::report::{Exit, Failure};
+use crate::append::Appended;
+use crate::rules::Refusal;
+use crate::types::Head;
+use serde_json::{Map, Value, json};
+
+/// The head as JSON gives it.
+pub fn head_json(head: &Head) -> Value {
+    json!({ "seq": head.seq, "hash": head.leaf, "line": head.to_string() })
+}
+
+/// Says that a command was carried out: one line for a person, one document for a program.
+pub fn wrote(output: &mut Output, command: &str, head: &Head, line: &str, body: Value) -> Exit {
+    said(output, command, Exit::Yes, head, line, body)
+}
+
+/// Says what a command wrote, and with which exit code.
+pub fn said(
+    output: &mut Output,
+    command: &str,
+    exit: Exit,
+    head: &Head,
+    line: &str,
+    body: Value,
+) -> Exit {
+    output.line(line);
+    let mut document = Map::new();
+    document.insert("head".to_owned(), head_json(head));
+    if let Value::Object(members) = body {
+        document.extend(members);
+    }
+    output.document(
+        &format!("handoff.{command}.v1"),
+        exit,
+        Value::Object(document),
+    );
+    exit
+}
+
+/// The failure of something that the rules refused although its receipts were recorded.
+pub fn refused_with<T>(refusal: Refusal, appended: &Appended<T>, details: Value) -> Failure {
+    let mut body = json!({ "head": head_json(&appended.head) });
+    if let (Some(body), Value::Object(details)) = (body.as_object_mut(), details) {
+        body.extend(details);
+    }
+    Failure::from(refusal).details(body)
+}
