@@ -190,26 +190,27 @@ impl<'i, I: Index> Closure<'i, I> {
     /// the proof that cites it.
     fn cited(&mut self, seq: Seq, bracket: Option<Seq>) -> Result<(), I::Error> {
         let event = self.take(seq)?;
-        match &event.body {
-            Body::SessionOpened(_) => self.session(seq)?,
-            Body::ProbeReceipt(body) => self.observed(body.probe_digest, LAST)?,
-            Body::AxisRecorded(body) => {
-                if let (Some(probe), Some(first)) = (self.probe_of(body.receipt), bracket) {
-                    self.observed(probe, first)?;
-                }
+        if let Body::SessionOpened(_) = &event.body {
+            self.session(seq)?;
+        } else if let Body::ProbeReceipt(body) = &event.body {
+            self.observed(body.probe_digest, LAST)?;
+        } else if let Body::AxisRecorded(body) = &event.body {
+            if let (Some(probe), Some(first)) = (self.probe_of(body.receipt), bracket) {
+                self.observed(probe, first)?;
             }
-            Body::ClaimFlagged(body) => self.claim(&body.claim)?,
-            Body::ActionGated(_) => self.take_all(&Subject::Gate(seq))?,
-            _other => {}
+        } else if let Body::ClaimFlagged(body) = &event.body {
+            self.claim(&body.claim)?;
+        } else if let Body::ActionGated(_) = &event.body {
+            self.take_all(&Subject::Gate(seq))?;
         }
         Ok(())
     }
 
     fn probe_of(&self, receipt: Seq) -> Option<Digest> {
-        match &self.events.get(&receipt)?.event.event().body {
-            Body::ProbeReceipt(body) => Some(body.probe_digest),
-            _other => None,
-        }
+        let Body::ProbeReceipt(body) = &self.events.get(&receipt)?.event.event().body else {
+            return None;
+        };
+        Some(body.probe_digest)
     }
 
     /// What the asking session knows of an axis.
@@ -257,15 +258,12 @@ impl<'i, I: Index> Closure<'i, I> {
         }
         for seq in self.index.all(&Subject::Claim(claim.clone()))? {
             let event = self.take(seq)?;
-            match &event.body {
-                Body::ClaimFlagged(body) => self.statement(&body.statement)?,
-                Body::ClaimVerified(body) => {
-                    self.support(&event, &body.receipts, &body.needs, &body.from)?;
-                }
-                Body::ClaimPromoted(body) => {
-                    self.support(&event, &[body.receipt], &body.needs, &body.from)?;
-                }
-                _other => {}
+            if let Body::ClaimFlagged(body) = &event.body {
+                self.statement(&body.statement)?;
+            } else if let Body::ClaimVerified(body) = &event.body {
+                self.support(&event, &body.receipts, &body.needs, &body.from)?;
+            } else if let Body::ClaimPromoted(body) = &event.body {
+                self.support(&event, &[body.receipt], &body.needs, &body.from)?;
             }
         }
         Ok(())

@@ -16,7 +16,9 @@ fn first_session(machine: &Machine, agent: &Agent) -> u64 {
          -- cat version.txt",
     );
     agent.ok("claim db-safe 'the database is staging' --needs db.host --expect value~^stage -- cat host.txt");
-    agent.ok("claim py-ok 'Python is 3.11' --needs python --expect 'semver=>=3.11' -- cat version.txt");
+    agent.ok(
+        "claim py-ok 'Python is 3.11' --needs python --expect 'semver=>=3.11' -- cat version.txt",
+    );
     agent.ok("claim may-drop 'tables may be dropped' --needs python --from db-safe --expect value~3 -- cat version.txt");
     agent.ok("flag api 'the api is ready' --because 'seen in the docs' --needs python --expect value=yes -- cat ready.txt");
     session
@@ -35,12 +37,21 @@ fn drift_between_two_sessions_blocks_what_needs_the_axis_and_what_derives_from_i
     assert_eq!(admissible(&resumed), ["py-ok"]);
     assert_eq!(blocked(&resumed), ["db-safe", "may-drop"]);
     assert_eq!(provisional(&resumed), ["api"]);
-    assert_eq!(verdict(&resumed, "db.host"), ("drifted_load_bearing", "changed"));
+    assert_eq!(
+        verdict(&resumed, "db.host"),
+        ("drifted_load_bearing", "changed")
+    );
     assert_eq!(verdict(&resumed, "python"), ("held", ""));
     let why = because(&resumed, "db-safe");
-    assert_eq!((&why["axis"], &why["was"], &why["now"]), (&"db.host".into(), &"stage-1".into(), &"prod-1".into()));
+    assert_eq!(
+        (&why["axis"], &why["was"], &why["now"]),
+        (&"db.host".into(), &"stage-1".into(), &"prod-1".into())
+    );
     let derived = because(&resumed, "may-drop");
-    assert_eq!((&derived["kind"], &derived["claim"]), (&"from".into(), &"db-safe".into()));
+    assert_eq!(
+        (&derived["kind"], &derived["claim"]),
+        (&"from".into(), &"db-safe".into())
+    );
 
     let failed = root.no("promote api");
     assert_eq!(failed["error"]["code"], "receipt_failed");
@@ -76,12 +87,22 @@ fn a_required_claim_that_is_blocked_makes_resume_say_no_and_why() {
     root.seal();
     machine.write("host.txt", "prod-1\n");
     let resumed = root.no("resume --agent second --require db-safe,py-ok,never-heard-of");
-    assert_eq!(resumed["required_missing"], serde_json::json!(["db-safe", "never-heard-of"]));
+    assert_eq!(
+        resumed["required_missing"],
+        serde_json::json!(["db-safe", "never-heard-of"])
+    );
     assert_eq!(because(&resumed, "never-heard-of")["kind"], "unknown");
     let told = root.run("resume --agent third --require db-safe");
     assert_eq!(told.code, 1);
-    assert!(told.stdout.contains("REQUIRED db-safe is not admissible"), "{told:?}");
-    assert!(told.stdout.contains("db.host was \"stage-1\", now \"prod-1\""), "{told:?}");
+    assert!(
+        told.stdout.contains("REQUIRED db-safe is not admissible"),
+        "{told:?}"
+    );
+    assert!(
+        told.stdout
+            .contains("db.host was \"stage-1\", now \"prod-1\""),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -104,13 +125,20 @@ fn a_third_generation_inherits_what_the_first_proved_and_the_second_left_alone()
 fn a_session_may_inherit_two_that_ran_side_by_side() {
     let machine = Machine::new();
     let root = machine.root("");
-    let (left, right) = (machine.recorder(&root, "left"), machine.recorder(&root, "right"));
+    let (left, right) = (
+        machine.recorder(&root, "left"),
+        machine.recorder(&root, "right"),
+    );
     let seals: Vec<u64> = [(&left, "a"), (&right, "b")]
         .into_iter()
         .map(|(agent, name)| {
             agent.open(name);
-            agent.ok(&format!("axis os.{name} --class execution_topology --check os"));
-            agent.ok(&format!("claim {name} 'claim {name}' --needs os.{name} --check os"));
+            agent.ok(&format!(
+                "axis os.{name} --class execution_topology --check os"
+            ));
+            agent.ok(&format!(
+                "claim {name} 'claim {name}' --needs os.{name} --check os"
+            ));
             agent.seal()
         })
         .collect();
@@ -144,7 +172,10 @@ fn what_a_crashed_session_claimed_is_shown_blocked_and_its_flags_can_be_promoted
     successor.ok("promote api");
     assert_eq!(admissible(&successor.ok("reverify")), ["api"]);
     let told = successor.run("resume --agent again");
-    assert!(told.stdout.contains("handoff claim half"), "the command that would verify it: {told:?}");
+    assert!(
+        told.stdout.contains("handoff claim half"),
+        "the command that would verify it: {told:?}"
+    );
 }
 
 #[test]
@@ -169,7 +200,10 @@ fn an_abandoned_session_leaves_nothing_to_inherit() {
     let resumed = root.ok("resume --agent second");
     assert_eq!(resumed["inherits"], serde_json::json!([]));
     assert!(admissible(&resumed).is_empty());
-    assert_eq!(root.refused(&format!("--session {session} seal")), "session_ended");
+    assert_eq!(
+        root.refused(&format!("--session {session} seal")),
+        "session_ended"
+    );
 }
 
 #[test]
@@ -211,7 +245,13 @@ fn a_retracted_claim_is_withdrawn_everywhere_until_it_is_verified_anew() {
     assert_eq!(admissible(&seen), ["py-ok"]);
     assert_eq!(because(&seen, "may-drop")["kind"], "from");
     assert_eq!(because(&seen, "db-safe")["kind"], "retracted");
-    assert_eq!(other.no("reverify --only db-safe")["admissible"], seen["admissible"]);
+    assert_eq!(
+        other.no("reverify --only db-safe")["admissible"],
+        seen["admissible"]
+    );
     other.ok("claim db-safe --needs db.host --expect value~^stage -- cat host.txt");
-    assert_eq!(admissible(&other.ok("reverify")), ["db-safe", "may-drop", "py-ok"]);
+    assert_eq!(
+        admissible(&other.ok("reverify")),
+        ["db-safe", "may-drop", "py-ok"]
+    );
 }

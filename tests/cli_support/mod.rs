@@ -135,7 +135,9 @@ impl Machine {
         let files = std::fs::read_dir(folder).unwrap();
         files.into_iter().any(|entry| {
             let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-            bytes.windows(text.len()).any(|part| part == text.as_bytes())
+            bytes
+                .windows(text.len())
+                .any(|part| part == text.as_bytes())
         })
     }
 }
