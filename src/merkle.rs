@@ -72,7 +72,11 @@ mod tests {
         assert_eq!(tree.root(), None);
         for (index, leaf) in leaves.iter().enumerate() {
             tree.add(*leaf);
-            assert_eq!(tree.root(), Some(by_definition(&leaves[..=index])), "{index}");
+            assert_eq!(
+                tree.root(),
+                Some(by_definition(&leaves[..=index])),
+                "{index}"
+            );
         }
     }
 
@@ -84,6 +88,9 @@ mod tests {
             tree.add(leaf(record));
         }
         let root = "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77";
-        assert_eq!(tree.root().map(|root| root.to_string()), Some(root.to_owned()));
+        assert_eq!(
+            tree.root().map(|root| root.to_string()),
+            Some(root.to_owned())
+        );
     }
 }

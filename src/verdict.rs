@@ -594,10 +594,10 @@ fn observed(
 
 /// The verdict on an axis that the session has no receipt of, by what its reverifications, newest
 /// first, say instead.
-fn not_observed<'a>(
+fn not_observed(
     state: &State,
     record: &Fact<AxisRecorded>,
-    reverified: &mut dyn Iterator<Item = &'a Fact<BoundaryReverified>>,
+    reverified: &mut dyn Iterator<Item = &Fact<BoundaryReverified>>,
     at: Time,
 ) -> AxisVerdict {
     let newest = reverified

@@ -136,7 +136,12 @@ impl Verifier {
 
     /// Compares what is kept under a commitment; one that no event of the prefix holds is passed
     /// over.
-    pub fn capture(&mut self, commitment: &Digest, salt: &[u8; hash::SALT_BYTES], bytes: Option<&[u8]>) {
+    pub fn capture(
+        &mut self,
+        commitment: &Digest,
+        salt: &[u8; hash::SALT_BYTES],
+        bytes: Option<&[u8]>,
+    ) {
         let Some(expected) = self.commitments.get(commitment).copied() else {
             return;
         };
@@ -165,7 +170,11 @@ impl Verifier {
     }
 
     fn commit(&mut self, receipt: &ProbeReceipt) {
-        for output in receipt.outputs.iter().flat_map(|it| [&it.stdout, &it.stderr]) {
+        for output in receipt
+            .outputs
+            .iter()
+            .flat_map(|it| [&it.stdout, &it.stderr])
+        {
             let length = Commitment::Bytes(output.kept.length);
             self.commitments.insert(output.kept.commitment, length);
         }

@@ -38,7 +38,10 @@ fn every_command_of_the_readme_prints_what_it_shows() {
         while let Some(next) = lines.next_if(|next| !next.starts_with("$ ") && *next != "```") {
             writeln!(output, "{next}").unwrap();
         }
-        let shown = Shown { command: line[2..].to_owned(), output };
+        let shown = Shown {
+            command: line[2..].to_owned(),
+            output,
+        };
         let found = run(&shown.command, scratch.path(), &project);
         write!(written, "{found}").unwrap();
         if std::env::var_os("HANDOFF_WRITE_README").is_none() {
@@ -73,7 +76,10 @@ fn run(command: &str, scratch: &Path, project: &Path) -> String {
     let demo = command.starts_with("handoff demo");
     let home = scratch.join("home");
     std::fs::create_dir_all(&home).unwrap();
-    let bin = Path::new(env!("CARGO_BIN_EXE_handoff")).parent().unwrap().to_owned();
+    let bin = Path::new(env!("CARGO_BIN_EXE_handoff"))
+        .parent()
+        .unwrap()
+        .to_owned();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let output = Command::new("sh")
         .args(["-c", &command])
