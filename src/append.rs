@@ -380,6 +380,10 @@ impl<R: Read + ?Sized, P: Positions> Index for Verified<'_, R, P> {
         Ok(self.positions.last(&subject.key(), at_most)?)
     }
 
+    fn holds(&self, seq: Seq) -> Result<bool, LedgerError> {
+        Ok(self.positions.event(seq)?.is_some())
+    }
+
     fn event(&self, seq: Seq) -> Result<Indexed, LedgerError> {
         let record = self.store.get(seq)?.ok_or_else(|| missing(seq))?;
         self.accept(seq, &record)
