@@ -1,7 +1,8 @@
 //! The format: frozen vectors, and the document that they are indexed in.
 //!
-//! The vectors in `tests/vectors` are the contract with other programs. They are generated here, and
-//! never change within a version: `HANDOFF_WRITE_VECTORS=1 cargo test --test format` writes them.
+//! The vectors in `tests/vectors` are the contract with other programs. They are generated here and
+//! never change within a version. `HANDOFF_WRITE_VECTORS=1 cargo test --test format the_committed`
+//! writes them, and their index in `ledger-format.md`.
 
 #![allow(
     clippy::unwrap_used,
