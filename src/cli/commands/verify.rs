@@ -164,6 +164,17 @@ fn print(report: &Report, output: &mut Output) {
         (By::View, Some(seq)) => output.line(&format!("known by this machine up to event {seq}")),
         (By::None, _) | (_, None) => {}
     }
+    print_events(report, output);
+    for why in &report.incomplete {
+        output.line(&format!("incomplete: {why}"));
+    }
+    for what in &report.not_proven {
+        output.line(&format!("not proven: {what}"));
+    }
+}
+
+/// What is wrong with single events, or to be known of them.
+fn print_events(report: &Report, output: &mut Output) {
     for fault in report.faults.items() {
         let at = fault
             .seq
@@ -217,12 +228,6 @@ fn print(report: &Report, output: &mut Output) {
         output.line(&format!(
             "upgraded at event {seq} beyond what this program can judge"
         ));
-    }
-    for why in &report.incomplete {
-        output.line(&format!("incomplete: {why}"));
-    }
-    for what in &report.not_proven {
-        output.line(&format!("not proven: {what}"));
     }
 }
 
