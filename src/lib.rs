@@ -47,3 +47,8 @@ pub mod cli;
 pub mod home;
 pub mod probe;
 pub mod store;
+
+/// The code of the README is run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -187,8 +187,12 @@ impl Verifier {
             .iter()
             .flat_map(|it| [&it.stdout, &it.stderr])
         {
-            let length = Commitment::Bytes(output.kept.length);
-            self.commitments.insert(output.kept.commitment, length);
+            let length = output.kept.length;
+            // Of output of which nothing was kept, nothing can be missing.
+            if length > 0 {
+                self.commitments
+                    .insert(output.kept.commitment, Commitment::Bytes(length));
+            }
         }
         if let Some(redacted) = &receipt.redacted {
             let salt = Commitment::Salt(redacted.salt_digest);
