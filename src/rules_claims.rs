@@ -387,7 +387,8 @@ pub(crate) fn promotion_refused(
     let flag = promotable(state, &body.claim, body.flag)?;
     let receipt = own_receipt(state, event, body.receipt)?;
     step_of(flag, receipt.seq, receipt.body.probe_digest)?;
-    let failed = !verdict::is_successful(&receipt.body);
+    let strength = probe_spec::strength(&receipt.body.probe, &receipt.body.expectations);
+    let failed = !verdict::is_successful(&receipt.body) || strength == Strength::None;
     let expected = body.why == PromotionRefusedWhy::ProbeFailed;
     require(failed == expected, Rule::PromotionRefusedWhy, || {
         let found = if failed { "failed" } else { "succeeded" };

@@ -137,10 +137,12 @@ impl Verifier {
     }
 
     fn missing(&self) -> usize {
-        let seen = |commitment: &Digest| self.seen.contains(commitment);
+        // Of nothing, nothing is kept.
+        let empty = Some(&Commitment::Bytes(0));
         self.commitments()
             .iter()
-            .filter(|commitment| !seen(commitment))
+            .filter(|commitment| !self.seen.contains(*commitment))
+            .filter(|commitment| self.commitments.get(*commitment) != empty)
             .count()
     }
 

@@ -105,7 +105,8 @@ fn run(command: &str, scratch: &Path, project: &Path) -> String {
         // The README does not show the demo's own output: it is the tour, told by itself.
         return String::new();
     }
-    text.replace(&scratch.display().to_string(), "/home/you")
+    text.replace(&home.display().to_string(), "/home/you")
+        .replace(&scratch.display().to_string(), "/home/you")
 }
 
 /// The text with what differs from run to run made the same: digests, times, durations.

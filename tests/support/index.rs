@@ -86,6 +86,10 @@ impl Index for MemoryIndex {
         Ok(self.seqs(subject).range(..=at_most).next_back().copied())
     }
 
+    fn holds(&self, seq: Seq) -> Result<bool, NoEvent> {
+        Ok(usize::try_from(seq.0).is_ok_and(|at| at < self.events.len()))
+    }
+
     fn event(&self, seq: Seq) -> Result<Indexed, NoEvent> {
         *self.read.borrow_mut() += 1;
         let at = usize::try_from(seq.0).map_err(|_| NoEvent(seq))?;

@@ -48,12 +48,14 @@ pub enum Who {
     Bob,
     /// A third recorder.
     Carol,
-    /// Never authorised.
+    /// Never authorised, unless a test does so.
     Stranger,
+    /// One more of them, by number, up to 99.
+    Extra(u8),
 }
 
 impl Who {
-    /// Everyone.
+    /// Everyone with a name.
     pub const ALL: [Who; 7] = [
         Who::Root,
         Who::Admin,
@@ -73,6 +75,7 @@ impl Who {
             Who::Bob => 5,
             Who::Carol => 6,
             Who::Stranger => 7,
+            Who::Extra(number) => 100 + number,
         }
     }
 

@@ -21,7 +21,8 @@ mod trust;
 mod verify;
 
 use super::args::{Command, Common, Key, Request, Session};
-use super::context::Context;
+use super::context::{self, Context};
+use super::failures::VIEW_UNUSABLE;
 use super::help;
 use super::output::Output;
 use super::report::{Exit, Failure};
@@ -32,6 +33,16 @@ use crate::event::Role;
 /// # Errors
 /// Why it could not be done, or was refused.
 pub fn run(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
+    let done = dispatch(request, output);
+    if let Err(failure) = &done
+        && failure.code == VIEW_UNUSABLE
+    {
+        context::forget_view(&request.common)?;
+    }
+    done
+}
+
+fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
     let common = &request.common;
     match &request.command {
         Command::Init(asked) => setup::init(common, asked, output),

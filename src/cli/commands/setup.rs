@@ -18,7 +18,7 @@ use crate::home::view;
 use crate::key::SigningKey;
 use crate::slice::Question;
 use crate::store::sqlite::SqliteLedger;
-use crate::store::{Read, Store, Transaction};
+use crate::store::{Store, Transaction};
 use crate::types::{Digest, LedgerId, Name, Seq};
 use serde_json::json;
 use std::path::Path;
@@ -215,11 +215,7 @@ pub(super) fn acknowledge_rollback(
     let folders = context::folders(common);
     let path = context::find(common, &context::current_folder(common)?)?;
     let store = SqliteLedger::open(&path, context::wait(common))?;
-    let Some(first) = store.get(Seq::ZERO)? else {
-        return Err(LedgerError::Empty.into());
-    };
-    let view = folders.view(&LedgerId(first.leaf().0))?;
-    crate::store::index::IndexFile::discard(&view)?;
+    view::forget(&store, &folders)?;
     let head = view::over(store, &folders)?.head()?;
     let line = format!("accepted as it is now: {head} ({})", arguments.reason);
     let body = json!({ "reason": arguments.reason });

@@ -20,6 +20,9 @@ pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Res
     match verify(common, request, output) {
         Ok((report, file)) => {
             print(&report, output);
+            if let Some(next) = next(&report, request) {
+                output.line(&format!("next: {next}"));
+            }
             let exit = exit(report.result);
             output.document(SCHEMA, exit, body(&report, file));
             Ok(exit)
@@ -161,6 +164,17 @@ fn print(report: &Report, output: &mut Output) {
         (By::View, Some(seq)) => output.line(&format!("known by this machine up to event {seq}")),
         (By::None, _) | (_, None) => {}
     }
+    print_events(report, output);
+    for why in &report.incomplete {
+        output.line(&format!("incomplete: {why}"));
+    }
+    for what in &report.not_proven {
+        output.line(&format!("not proven: {what}"));
+    }
+}
+
+/// What is wrong with single events, or to be known of them.
+fn print_events(report: &Report, output: &mut Output) {
     for fault in report.faults.items() {
         let at = fault
             .seq
@@ -215,15 +229,6 @@ fn print(report: &Report, output: &mut Output) {
             "upgraded at event {seq} beyond what this program can judge"
         ));
     }
-    for why in &report.incomplete {
-        output.line(&format!("incomplete: {why}"));
-    }
-    for what in &report.not_proven {
-        output.line(&format!("not proven: {what}"));
-    }
-    if let Some(next) = next(report) {
-        output.line(&format!("next: {next}"));
-    }
 }
 
 fn more(listed: usize, total: u64, what: &str, output: &mut Output) {
@@ -233,25 +238,31 @@ fn more(listed: usize, total: u64, what: &str, output: &mut Output) {
     }
 }
 
-fn next(report: &Report) -> Option<String> {
-    match report.result {
-        Verification::Tampered => Some("handoff export -o intact.jsonl".to_owned()),
-        Verification::Unlawful => {
-            let last = report
-                .refused
-                .items()
-                .iter()
-                .map(|refused| refused.seq)
-                .max();
+/// What to type next: to repair or to trust one's own ledger, or to look at what was handed over.
+fn next(report: &Report, request: &Verify) -> Option<String> {
+    let file = request.file.as_deref().map(|file| file.to_string_lossy());
+    match (report.result, file) {
+        (Verification::Tampered, None) => Some("handoff export -o intact.jsonl".to_owned()),
+        (Verification::Unlawful, None) => {
+            let refused = report.refused.items().iter();
+            let last = refused.map(|refused| refused.seq).max();
             last.map(|seq| format!("handoff show {seq}"))
         }
-        Verification::SelfConsistent => {
+        (Verification::SelfConsistent, None) => {
             (report.signer.root_key).map(|root| format!("handoff trust add {root}"))
         }
-        Verification::Undetermined => Some("cargo install handoff-ledger".to_owned()),
-        Verification::Error
-        | Verification::Incomplete
-        | Verification::Empty
-        | Verification::Verified => None,
+        (Verification::SelfConsistent, Some(file)) => {
+            let command = context::command(&["handoff", "verify", &file, "--trust", "KEY"]);
+            Some(format!("{command}, with the root key as its owner gave it"))
+        }
+        (Verification::Undetermined, _) => Some("cargo install handoff-ledger".to_owned()),
+        (Verification::Tampered | Verification::Unlawful, Some(_))
+        | (
+            Verification::Error
+            | Verification::Incomplete
+            | Verification::Empty
+            | Verification::Verified,
+            _,
+        ) => None,
     }
 }
