@@ -57,7 +57,7 @@ pub enum LedgerError {
     #[error("the event cannot be recorded: {0}")]
     Unspeakable(#[from] DecodeError),
     /// The index holds a judgement that this program does not know.
-    #[error("the view holds {0:?}, which is no rule: delete it, it is built anew")]
+    #[error("the view holds {0:?}, which is no rule of this program")]
     Judgement(String),
     /// There is no event yet.
     #[error("the ledger is empty")]
@@ -69,6 +69,8 @@ pub enum LedgerError {
 pub struct Ledger<S, P> {
     store: S,
     positions: P,
+    /// Why the index did not take in what was committed; it answers nothing more.
+    behind: Option<StoreError>,
 }
 
 /// What was written.
@@ -85,10 +87,19 @@ impl<S: Store, P: Positions> Ledger<S, P> {
     ///
     /// # Errors
     /// What was wrong with the part that was new.
-    pub fn open(store: S, positions: P) -> Result<Ledger<S, P>, LedgerError> {
-        let mut ledger = Ledger { store, positions };
-        catch_up(&ledger.store, &mut ledger.positions)?;
-        Ok(ledger)
+    pub fn open(store: S, mut positions: P) -> Result<Ledger<S, P>, LedgerError> {
+        catch_up(&store, &mut positions)?;
+        Ok(Ledger::caught_up(store, positions))
+    }
+
+    /// A ledger whose index [`catch_up`] has just brought to its head.
+    pub(crate) fn caught_up(store: S, positions: P) -> Ledger<S, P> {
+        let behind = None;
+        Ledger {
+            store,
+            positions,
+            behind,
+        }
     }
 
     /// The store.
@@ -114,13 +125,17 @@ impl<S: Store, P: Positions> Ledger<S, P> {
     /// # Errors
     /// `Fault` if a record is no longer the one that was verified.
     pub fn ask(&self, question: &Question) -> Result<State, LedgerError> {
-        slice::slice(
-            &Verified {
+        slice::slice(&self.verified()?, question)
+    }
+
+    fn verified(&self) -> Result<Verified<'_, S, P>, LedgerError> {
+        match &self.behind {
+            Some(error) => Err(error.clone().into()),
+            None => Ok(Verified {
                 store: &self.store,
                 positions: &self.positions,
-            },
-            question,
-        )
+            }),
+        }
     }
 
     /// The state up to an event, by folding everything.
@@ -157,10 +172,7 @@ impl<S: Store, P: Positions> Ledger<S, P> {
         up_to: Seq,
         mut visit: impl FnMut(&VerifiedEvent, Option<Refusal>, &Record),
     ) -> Result<(), LedgerError> {
-        let verified = Verified {
-            store: &self.store,
-            positions: &self.positions,
-        };
+        let verified = self.verified()?;
         let mut next = from;
         while next <= up_to {
             let batch = self.store.scan(next, BATCH)?;
@@ -191,7 +203,11 @@ impl<S: Store, P: Positions> Ledger<S, P> {
         question: &Question,
         work: impl FnOnce(&mut Pen<'_>) -> Result<T, E>,
     ) -> Result<Appended<T>, E> {
-        let Ledger { store, positions } = self;
+        let Ledger {
+            store,
+            positions,
+            behind,
+        } = self;
         let mut written = Vec::new();
         let mut from = None;
         let (head, outcome) = store.transact(|tx: &mut dyn Transaction| -> Result<_, E> {
@@ -209,7 +225,8 @@ impl<S: Store, P: Positions> Ledger<S, P> {
             written = pen.rows;
             Ok((head, outcome))
         })?;
-        positions.advance(from, &written)?;
+        // It is recorded, whatever becomes of the index: the next to open that catches up.
+        *behind = positions.advance(from, &written).err();
         Ok(Appended { head, outcome })
     }
 }

@@ -134,7 +134,8 @@ struct Header {
 pub fn header(head: &Head) -> String {
     let (count, ledger) = (head.seq.next(), head.ledger);
     format!(
-        "{{\"count\":{count},\"format\":\"{FORMAT}\",\"head\":\"{head}\",\"ledger\":\"{ledger}\"}}\n"
+        "{{\"count\":{count},\"format\":\"{FORMAT}\",\
+         \"head\":\"{head}\",\"ledger\":\"{ledger}\"}}\n"
     )
 }
 

@@ -16,7 +16,7 @@ use crate::types::{Digest, Head, HeadLine, Leaf, LedgerId, Seq};
 pub use crate::verify_report::{
     Basis, By, End, FAULTS_MAX, Fault, Listed, RefusedEvent, Report, Signer, Verification,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What outside the ledger says where it stood.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +52,7 @@ pub struct Verifier {
     seen_viewed: Option<Leaf>,
     last: Option<Seq>,
     commitments: BTreeMap<Digest, Commitment>,
+    seen: BTreeSet<Digest>,
 }
 
 impl Verifier {
@@ -72,6 +73,7 @@ impl Verifier {
             seen_viewed: None,
             last: None,
             commitments: BTreeMap::new(),
+            seen: BTreeSet::new(),
         }
     }
 
@@ -124,14 +126,24 @@ impl Verifier {
         self.intact
     }
 
-    /// The commitments of the intact prefix of which nothing was seen, nor an erasure.
-    pub fn unseen(&self) -> Vec<Digest> {
+    /// The commitments of the intact prefix that were not erased, ascending.
+    pub fn commitments(&self) -> Vec<Digest> {
         let erased = self.state.erased();
         self.commitments
             .keys()
             .filter(|commitment| !erased.contains_key(*commitment))
             .copied()
             .collect()
+    }
+
+    fn missing(&self) -> usize {
+        // Of nothing, nothing is kept.
+        let empty = Some(&Commitment::Bytes(0));
+        self.commitments()
+            .iter()
+            .filter(|commitment| !self.seen.contains(*commitment))
+            .filter(|commitment| self.commitments.get(*commitment) != empty)
+            .count()
     }
 
     /// Compares what is kept under a commitment; one that no event of the prefix holds is passed
@@ -157,7 +169,7 @@ impl Verifier {
                 hash::salt(salt) != digest || hash::commitment(salt, bytes) != *commitment
             }
         };
-        self.commitments.remove(commitment);
+        self.seen.insert(*commitment);
         if differs {
             let detail = format!("what is kept under commitment {commitment} is something else");
             // The chain itself stays as intact as it is.
@@ -175,8 +187,12 @@ impl Verifier {
             .iter()
             .flat_map(|it| [&it.stdout, &it.stderr])
         {
-            let length = Commitment::Bytes(output.kept.length);
-            self.commitments.insert(output.kept.commitment, length);
+            let length = output.kept.length;
+            // Of output of which nothing was kept, nothing can be missing.
+            if length > 0 {
+                self.commitments
+                    .insert(output.kept.commitment, Commitment::Bytes(length));
+            }
         }
         if let Some(redacted) = &receipt.redacted {
             let salt = Commitment::Salt(redacted.salt_digest);
@@ -356,7 +372,7 @@ impl Verifier {
                     .to_owned(),
             });
         }
-        match self.unseen().len() {
+        match self.missing() {
             0 => {}
             missing => told.push(format!(
                 "what {missing} commitments stand for: the captured output is not here, and no \

@@ -58,7 +58,11 @@ fn every_command_of_the_readme_prints_what_it_shows() {
 fn prepare(project: &Path) {
     use std::os::unix::fs::PermissionsExt;
     let tool = "#!/bin/sh\n\
-        case \"$1\" in --version) echo 'tool 1.4.2' ;; build) echo 'built: 12 targets' ;; esac\n";
+        case \"$1\" in\n\
+        --version) echo 'tool 1.4.2' ;;\n\
+        build) echo 'built: 12 targets' ;;\n\
+        health) cat api-health ;;\n\
+        esac\n";
     std::fs::write(project.join("tool"), tool).unwrap();
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(project.join("tool"), executable).unwrap();
@@ -101,7 +105,8 @@ fn run(command: &str, scratch: &Path, project: &Path) -> String {
         // The README does not show the demo's own output: it is the tour, told by itself.
         return String::new();
     }
-    text.replace(&scratch.display().to_string(), "/home/you")
+    text.replace(&home.display().to_string(), "/home/you")
+        .replace(&scratch.display().to_string(), "/home/you")
 }
 
 /// The text with what differs from run to run made the same: digests, times, durations.

@@ -14,7 +14,7 @@ use crate::key::SigningKey;
 use crate::slice::Question;
 use crate::state::{Session, State};
 use crate::store::Read;
-use crate::store::sqlite;
+use crate::store::sqlite::{self, SqliteLedger};
 use crate::types::{Digest, Head, LedgerId, PublicKey, Seq, Time};
 use crate::verdict::Asked;
 use crate::verify::Basis;
@@ -244,6 +244,16 @@ fn no_session(open: &[(&Seq, &Session)]) -> Failure {
     let mut failure = Failure::usage(format!("no session of this key is open here ({others})"));
     failure.code = NO_SESSION;
     failure.next("handoff resume --agent NAME")
+}
+
+/// Removes the view of the ledger, which turned out damaged: the next command builds it anew.
+///
+/// # Errors
+/// If the ledger cannot be read, or the view not be removed.
+pub fn forget_view(common: &Common) -> Result<(), Failure> {
+    let path = find(common, &current_folder(common)?)?;
+    let store = SqliteLedger::open(&path, wait(common))?;
+    Ok(view::forget(&store, &folders(common))?)
 }
 
 /// This user's folders.

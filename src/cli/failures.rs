@@ -14,6 +14,9 @@ use crate::rules::Refusal;
 use crate::store::StoreError;
 use crate::types::ParseError;
 
+/// The code of a view that turned out damaged.
+pub(super) const VIEW_UNUSABLE: &str = "index_unusable";
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         let (code, message) = (error.code(), error.to_string());
@@ -46,9 +49,9 @@ impl From<StoreError> for Failure {
             StoreError::Io { .. } | StoreError::Full { .. } => Failure::environment(code, message)
                 .retryable()
                 .next("handoff head"),
-            StoreError::IndexUnusable { path, .. } => {
-                Failure::environment(code, message).next(format!("rm {}", path.display()))
-            }
+            StoreError::IndexUnusable { .. } => Failure::environment(VIEW_UNUSABLE, message)
+                .retryable()
+                .next("the same command again: the view is built anew"),
         }
     }
 }
@@ -75,7 +78,9 @@ impl From<LedgerError> for Failure {
             LedgerError::Unspeakable(_) => {
                 Failure::no("out_of_bounds", message).next("the same command with a shorter text")
             }
-            LedgerError::Judgement(_) => Failure::environment("view", message),
+            LedgerError::Judgement(_) => Failure::environment(VIEW_UNUSABLE, message)
+                .retryable()
+                .next("the same command again: the view is built anew"),
             LedgerError::Empty => Failure::cannot_judge("empty", message).next("handoff init"),
         }
     }

@@ -5,7 +5,7 @@
 //! or forked is recognised.
 
 use super::paths::{Folders, PathError, make_folder};
-use crate::append::{Ledger, LedgerError};
+use crate::append::{self, Ledger, LedgerError};
 use crate::store::index::IndexFile;
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Read, StoreError};
@@ -47,20 +47,49 @@ pub fn open(path: &Path, folders: &Folders, wait: Duration) -> Result<OwnLedger,
 /// # Errors
 /// As [`open`].
 pub fn over(store: SqliteLedger, folders: &Folders) -> Result<OwnLedger, ViewError> {
-    let id = match store.get(Seq::ZERO)? {
-        Some(record) => LedgerId(record.leaf().0),
-        None => return Err(LedgerError::Empty.into()),
-    };
+    let id = id(&store)?;
     let path = folders.view(&id)?;
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
-    let index = match IndexFile::open(&path) {
-        Err(StoreError::IndexUnusable { .. }) => {
+    let mut index = match verified(&path, &id, &store) {
+        Err(LedgerError::Store(StoreError::IndexUnusable { .. }) | LedgerError::Judgement(_)) => {
             IndexFile::discard(&path)?;
             IndexFile::open(&path)?
         }
-        other => other?,
+        other => return Ok(Ledger::caught_up(store, other?)),
     };
-    Ok(Ledger::open(store, index)?)
+    append::catch_up(&store, &mut index)?;
+    Ok(Ledger::caught_up(store, index))
+}
+
+/// Removes the view of a ledger, with what it remembers: it is built anew by full verification.
+///
+/// # Errors
+/// What kept the ledger from being read, or the view from being removed.
+pub fn forget(store: &SqliteLedger, folders: &Folders) -> Result<(), ViewError> {
+    let path = folders.view(&id(store)?)?;
+    Ok(IndexFile::discard(&path)?)
+}
+
+fn id(store: &SqliteLedger) -> Result<LedgerId, LedgerError> {
+    match store.get(Seq::ZERO)? {
+        Some(record) => Ok(LedgerId(record.leaf().0)),
+        None => Err(LedgerError::Empty),
+    }
+}
+
+/// The view as it lies there, brought up to the ledger's head.
+fn verified(path: &Path, id: &LedgerId, store: &SqliteLedger) -> Result<IndexFile, LedgerError> {
+    let mut index = IndexFile::open(path)?;
+    if let Some((first, _)) = index.event(Seq::ZERO)?
+        && first.0 != id.0
+    {
+        return Err(LedgerError::Store(StoreError::IndexUnusable {
+            path: path.to_owned(),
+            detail: format!("it is of ledger {first}"),
+        }));
+    }
+    append::catch_up(store, &mut index)?;
+    Ok(index)
 }

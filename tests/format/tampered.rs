@@ -1,9 +1,10 @@
-//! For each fault of a record a chain that has it, and no other, at one place.
+//! For each fault of a record beyond its bytes a chain that has it, and no other, at one place.
 
 use crate::builder::Who::{Alice, Root};
 use crate::builder::*;
+use crate::tampered_bytes::next_bytes;
 use crate::vector::Vector;
-use handoff_ledger::event::{Body, Role, Unknown};
+use handoff_ledger::event::Role;
 use handoff_ledger::format;
 use handoff_ledger::hash;
 use handoff_ledger::types::{Leaf, PublicKey, Seq, parse_hex};
@@ -12,278 +13,10 @@ use handoff_ledger::types::{Leaf, PublicKey, Seq, parse_hex};
 const ORDER: &str = "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010";
 
 pub(crate) fn vectors() -> Vec<Vector> {
-    let mut all = of_bytes();
-    all.extend(of_spelling());
-    all.extend(of_links());
+    let mut all = of_links();
     all.extend(of_signatures());
     all.extend(of_memory());
     all
-}
-
-/// The bytes of the event that would open a session next.
-fn next_bytes(h: &History) -> String {
-    let event = h.event(Alice, 0, h.opening_of(&[]));
-    String::from_utf8(format::encode(&event).unwrap()).unwrap()
-}
-
-/// A chain whose third record is of these bytes, signed.
-fn with_bytes(name: &str, fault: &str, comment: &str, bytes: &[u8]) -> Vector {
-    let mut h = History::opened();
-    h.add_bytes(Alice, bytes);
-    Vector::tampered(name, comment, &h, fault, 2)
-}
-
-fn of_bytes() -> Vec<Vector> {
-    let h = History::opened();
-    let mut long = h.event(Alice, 0, h.opening_of(&[]));
-    let body = |length: usize| Unknown {
-        kind: "claim.blessed".into(),
-        v: 1,
-        body: format!("{{\"x\":\"{}\"}}", "x".repeat(length)),
-    };
-    long.body = Body::Unknown(body(0));
-    let rest = format::encode(&long).unwrap().len();
-    long.body = Body::Unknown(body(format::EVENT_BYTES_MAX - rest));
-    let longest = format::encode(&long).unwrap();
-    let over = String::from_utf8(longest).unwrap().replacen("xx", "xxx", 1);
-    vec![
-        with_bytes(
-            "tampered-length",
-            "length",
-            "a record of 65,536 bytes",
-            over.as_bytes(),
-        ),
-        with_bytes(
-            "tampered-length-short",
-            "length",
-            "a record of 64 bytes",
-            b"",
-        ),
-    ]
-}
-
-/// Other spellings of an event, and texts that spell none.
-fn of_spelling() -> Vec<Vector> {
-    let good = next_bytes(&History::opened());
-    let time = "\"time\":\"2026-01-05T09:00:02.000Z\"";
-    [
-        ("malformed", "", "{", "", "a text that is no JSON"),
-        (
-            "malformed",
-            "-member",
-            "\"v\":1",
-            "\"v\":1,\"w\":1",
-            "a member that the envelope does not have",
-        ),
-        (
-            "malformed",
-            "-missing",
-            ",\"v\":1",
-            "",
-            "a member of the envelope that is missing",
-        ),
-        (
-            "malformed",
-            "-body-member",
-            "\"inherits\":[]",
-            "\"inherits\":[],\"more\":1",
-            "a member that the kind does not have",
-        ),
-        (
-            "malformed",
-            "-body-missing",
-            "\"inherits\":[],",
-            "",
-            "a member of the kind that is missing",
-        ),
-        (
-            "malformed",
-            "-twice",
-            "\"seq\":2",
-            "\"seq\":2,\"seq\":2",
-            "a member twice",
-        ),
-        (
-            "malformed",
-            "-float",
-            "\"seq\":2",
-            "\"seq\":2.0",
-            "a number that is no integer",
-        ),
-        (
-            "malformed",
-            "-integer",
-            "\"seq\":2",
-            "\"seq\":9007199254740992",
-            "an integer of 2^53",
-        ),
-        (
-            "malformed",
-            "-hex",
-            "\"prev\":\"",
-            "\"prev\":\"0",
-            "65 hexadecimal digits",
-        ),
-        (
-            "malformed",
-            "-kind",
-            "session.opened",
-            "session",
-            "a kind of one word",
-        ),
-        ("malformed", "-version", "\"v\":1", "\"v\":0", "version 0"),
-        (
-            "malformed",
-            "-name",
-            "\"agent\":\"vector\"",
-            "\"agent\":\"Vector\"",
-            "a name with a capital letter",
-        ),
-        (
-            "malformed",
-            "-set",
-            "\"inherits\":[]",
-            "\"inherits\":[1,1]",
-            "a set that is not strictly ascending",
-        ),
-        (
-            "malformed",
-            "-time",
-            time,
-            "\"time\":\"2026-01-05T09:00:02Z\"",
-            "a time without milliseconds",
-        ),
-        (
-            "malformed",
-            "-date",
-            time,
-            "\"time\":\"2026-02-29T09:00:02.000Z\"",
-            "a day that there is not",
-        ),
-        (
-            "malformed",
-            "-surrogate",
-            "\"inherits\":[]",
-            "\"inherits\":[],\"purpose\":\"\\ud800\"",
-            "half a surrogate pair",
-        ),
-        (
-            "not_canonical",
-            "",
-            "\"v\":1}",
-            "\"v\":1} ",
-            "a space at the end",
-        ),
-        (
-            "not_canonical",
-            "-space",
-            "\"seq\":2",
-            "\"seq\": 2",
-            "a space within",
-        ),
-        (
-            "not_canonical",
-            "-order",
-            "\"seq\":2,\"session\":0",
-            "\"session\":0,\"seq\":2",
-            "members out of order",
-        ),
-        (
-            "not_canonical",
-            "-escape",
-            "\"agent\":\"vector\"",
-            "\"agent\":\"\\u0076ector\"",
-            "an escape where none is needed",
-        ),
-        (
-            "not_canonical",
-            "-slash",
-            "\"inherits\":[]",
-            "\"inherits\":[],\"purpose\":\"a\\/b\"",
-            "a slash escaped",
-        ),
-        (
-            "not_canonical",
-            "-escape-case",
-            "\"inherits\":[]",
-            "\"inherits\":[],\"purpose\":\"a\\u001F\"",
-            "an escape in capital hexadecimal",
-        ),
-        (
-            "not_canonical",
-            "-null",
-            "\"inherits\":[]",
-            "\"inherits\":[],\"purpose\":null",
-            "an optional member that is null",
-        ),
-    ]
-    .into_iter()
-    .map(|(fault, variant, from, to, comment)| {
-        let bytes = if to.is_empty() && variant.is_empty() {
-            from.to_owned()
-        } else {
-            let changed = good.replacen(from, to, 1);
-            assert_ne!(changed, good, "{comment}");
-            changed
-        };
-        let name = format!("tampered-{fault}{variant}");
-        with_bytes(&name, fault, comment, bytes.as_bytes())
-    })
-    .chain(of_unknown_bodies())
-    .collect()
-}
-
-/// The body of a kind that is not known is any canonical object.
-fn of_unknown_bodies() -> Vec<Vector> {
-    let h = History::opened();
-    let mut event = h.event(Root, 0, h.opening_of(&[]));
-    event.body = Body::Unknown(Unknown {
-        kind: "claim.blessed".into(),
-        v: 1,
-        body: "{\"x\":1}".into(),
-    });
-    let good = String::from_utf8(format::encode(&event).unwrap()).unwrap();
-    let deep = format!("{}{}", "[".repeat(32), "]".repeat(32));
-    [
-        (
-            "malformed",
-            "-unknown-null",
-            "null",
-            "a body of an unknown kind with a null",
-        ),
-        (
-            "malformed",
-            "-unknown-float",
-            "1.5",
-            "a body of an unknown kind with a fraction",
-        ),
-        (
-            "malformed",
-            "-unknown-integer",
-            "-9007199254740992",
-            "a body of an unknown kind with -2^53",
-        ),
-        (
-            "malformed",
-            "-unknown-depth",
-            &deep,
-            "a body of an unknown kind nested 33 deep",
-        ),
-        (
-            "not_canonical",
-            "-unknown-order",
-            "{\"b\":1,\"a\":1}",
-            "a body of an unknown kind out of order",
-        ),
-    ]
-    .into_iter()
-    .map(|(fault, variant, to, comment)| {
-        let bytes = good.replacen("{\"x\":1}", &format!("{{\"x\":{to}}}"), 1);
-        let mut h = History::opened();
-        h.add_bytes(Root, bytes.as_bytes());
-        Vector::tampered(&format!("tampered-{fault}{variant}"), comment, &h, fault, 2)
-    })
-    .collect()
 }
 
 fn of_links() -> Vec<Vector> {
@@ -371,11 +104,12 @@ fn of_signatures() -> Vec<Vector> {
         let name = format!("tampered-key{variant}");
         all.push(Vector::tampered(&name, comment, &h, "key", 2));
     }
-    for (variant, comment, change) in [
-        ("", "one bit of S is another", flip as fn(&mut Vec<u8>)),
+    let changes: [(&str, &str, Change); 3] = [
+        ("", "one bit of S is another", flip),
         ("-large-s", "S is larger than L by what it was", add_order),
         ("-other", "the signature is another key's", sign_as_root),
-    ] {
+    ];
+    for (variant, comment, change) in changes {
         let mut h = History::opened();
         let bytes = next_bytes(&h);
         h.add_bytes(Alice, bytes.as_bytes());
@@ -389,12 +123,15 @@ fn of_signatures() -> Vec<Vector> {
 /// The base point plus a point of order 8.
 const MIXED_ORDER: &str = "da99e28ba529cdde35a25fba9059e78ecaee239f99755b9b1aa4f65df00803e2";
 
-fn flip(record: &mut Vec<u8>) {
+/// What is done to a record.
+type Change = fn(&mut [u8]);
+
+fn flip(record: &mut [u8]) {
     record[32] ^= 1;
 }
 
 /// S + L: the same scalar modulo L, which RFC 8032 section 5.1.7 refuses.
-fn add_order(record: &mut Vec<u8>) {
+fn add_order(record: &mut [u8]) {
     let order: [u8; 32] = parse_hex(ORDER).unwrap();
     let mut carry = 0;
     for (byte, add) in record[32..64].iter_mut().zip(order) {
@@ -405,7 +142,7 @@ fn add_order(record: &mut Vec<u8>) {
     assert_eq!(carry, 0);
 }
 
-fn sign_as_root(record: &mut Vec<u8>) {
+fn sign_as_root(record: &mut [u8]) {
     let signature = Root.key().sign(&record[64..]);
     record[..64].copy_from_slice(&signature);
 }

@@ -21,8 +21,8 @@ pub(crate) struct Vector {
 /// What a history comes to, as far as a vector says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcomes {
-    /// The void events.
-    pub(crate) voided: Vec<u64>,
+    /// The void events, where they are the point.
+    pub(crate) voided: Option<Vec<u64>>,
     /// Session, axis, verdict and reason.
     pub(crate) axes: Vec<(u64, u64, &'static str)>,
     /// Session, claim and its state there.
@@ -45,7 +45,9 @@ impl Vector {
         for (seq, refusal) in state.refused() {
             let _ = writeln!(text, "refused: {seq} {}", refusal.rule);
         }
-        for seq in outcomes.voided {
+        let voided: Vec<u64> = state.voided().iter().map(|seq| seq.0).collect();
+        assert!(outcomes.voided.is_none_or(|it| it == voided), "{name}");
+        for seq in voided {
             let _ = writeln!(text, "void: {seq}");
         }
         for (session, axis, verdict) in outcomes.axes {
@@ -103,6 +105,18 @@ impl Vector {
             name: name.to_owned(),
             text,
         }
+    }
+
+    /// Its row in the index of `ledger-format.md`.
+    pub(crate) fn row(&self) -> String {
+        let first = |header| self.values(header).first().copied();
+        let broken = first("fault").or(first("refused"));
+        let mut expected = first("expect").unwrap().to_owned();
+        if let Some(broken) = broken {
+            let _ = write!(expected, " {broken}");
+        }
+        let comment = first("comment").unwrap();
+        format!("| `{}` | {expected} | {comment} |\n", self.name)
     }
 
     /// The values of a header, in order.

@@ -32,7 +32,11 @@ enum Step {
 use Step::{Say, Type, Write};
 
 const TOOL: &str = "#!/bin/sh\n\
-    case \"$1\" in --version) echo 'tool 1.4.2' ;; build) echo 'built: 12 targets' ;; esac\n";
+    case \"$1\" in\n\
+    --version) echo 'tool 1.4.2' ;;\n\
+    build) echo 'built: 12 targets' ;;\n\
+    health) cat api-health ;;\n\
+    esac\n";
 
 /// The handoff, from the first command to the last.
 const STEPS: &[Step] = &[
@@ -127,8 +131,8 @@ const STEPS: &[Step] = &[
             "--expect",
             "value=ok",
             "--",
-            "cat",
-            "api-health",
+            "./tool",
+            "health",
         ],
         exit: Exit::Yes,
     },

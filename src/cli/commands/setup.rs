@@ -3,8 +3,9 @@
 use super::super::args::{Acknowledge, Common, Init};
 use super::super::context::{self, Context};
 use super::super::output::Output;
+use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
-use super::super::written::{head_json, wrote};
+use super::super::written::wrote;
 use crate::append::{self, LedgerError};
 use crate::event::{
     EventAcknowledged, FORMAT_VERSION, LedgerOpened, LedgerUpgraded, Policy, RULES_VERSION,
@@ -17,7 +18,7 @@ use crate::home::view;
 use crate::key::SigningKey;
 use crate::slice::Question;
 use crate::store::sqlite::SqliteLedger;
-use crate::store::{Read, Store, Transaction};
+use crate::store::{Store, Transaction};
 use crate::types::{Digest, LedgerId, Name, Seq};
 use serde_json::json;
 use std::path::Path;
@@ -214,11 +215,7 @@ pub(super) fn acknowledge_rollback(
     let folders = context::folders(common);
     let path = context::find(common, &context::current_folder(common)?)?;
     let store = SqliteLedger::open(&path, context::wait(common))?;
-    let Some(first) = store.get(Seq::ZERO)? else {
-        return Err(LedgerError::Empty.into());
-    };
-    let view = folders.view(&LedgerId(first.leaf().0))?;
-    crate::store::index::IndexFile::discard(&view)?;
+    view::forget(&store, &folders)?;
     let head = view::over(store, &folders)?.head()?;
     let line = format!("accepted as it is now: {head} ({})", arguments.reason);
     let body = json!({ "reason": arguments.reason });
