@@ -99,8 +99,7 @@ fn a_slice_does_not_grow_with_the_chain() {
             ..Question::default()
         };
         slice(&index, &question).unwrap();
-        let read = *index.read.borrow();
-        read
+        index.read.get()
     };
     let before = read(&h);
     for other in 0..40 {
