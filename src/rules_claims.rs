@@ -128,7 +128,7 @@ fn derived(state: &State, event: &Event, from: &[ClaimId]) -> Result<(), Refusal
     if from.is_empty() {
         return Ok(());
     }
-    let admissible = judge(state, event).admissible();
+    let admissible = judge(state, event).admissible_of(from);
     match from.iter().find(|claim| !admissible.contains_key(*claim)) {
         Some(claim) => refuse(
             Rule::FromNotAdmissible,
