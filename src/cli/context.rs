@@ -117,10 +117,11 @@ impl<'a> Context<'a> {
         Ok(keys::read(&self.key_path()?)?)
     }
 
-    /// The question asked of now, from here.
+    /// The question asked of now, from here. Probes may have run since the command began, so the
+    /// clock is read anew.
     pub fn now(&self) -> Asked {
         Asked::Now {
-            time: self.time,
+            time: clock::now(),
             scope: self.scope,
         }
     }

@@ -393,8 +393,12 @@ pub(super) fn promote(
             axes: &needs,
         };
         let secrets = secrets(context, &state, needs.iter().copied())?;
-        let run = observer.run(&step, Some(announced), &secrets)?;
-        (announced, run, axes.run(|axis| !axes.is_by(axis, digest))?)
+        let stands = |failure: Failure| unfinished(failure, announced, &arguments.id);
+        let run = observer
+            .run(&step, Some(announced), &secrets)
+            .map_err(stands)?;
+        let after = axes.run(|axis| !axes.is_by(axis, digest)).map_err(stands)?;
+        (announced, run, after)
     };
     let told_of = told(&run.receipt);
     let question = with_event(question, begun);
@@ -425,6 +429,15 @@ pub(super) fn promote(
             )
         }
     }
+}
+
+/// A promotion that ended between its two transactions: the first one stands.
+fn unfinished(mut failure: Failure, begun: Seq, id: &ClaimId) -> Failure {
+    failure.message = format!(
+        "{}; that its step was begun stands as event {begun}",
+        failure.message
+    );
+    failure.next(format!("handoff promote {id}"))
 }
 
 fn with_event(mut question: Question, seq: Seq) -> Question {
