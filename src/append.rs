@@ -157,10 +157,23 @@ impl<S: Store, P: Positions> Ledger<S, P> {
     pub fn replay(
         &self,
         up_to: Seq,
+        visit: impl FnMut(&VerifiedEvent, Option<Refusal>, &Record),
+    ) -> Result<(), LedgerError> {
+        self.replay_from(Seq::ZERO, up_to, visit)
+    }
+
+    /// As [`Ledger::replay`], from an event on.
+    ///
+    /// # Errors
+    /// As [`Ledger::ask`].
+    pub fn replay_from(
+        &self,
+        from: Seq,
+        up_to: Seq,
         mut visit: impl FnMut(&VerifiedEvent, Option<Refusal>, &Record),
     ) -> Result<(), LedgerError> {
         let verified = self.verified()?;
-        let mut next = Seq::ZERO;
+        let mut next = from;
         while next <= up_to {
             let batch = self.store.scan(next, BATCH)?;
             if batch.is_empty() {
@@ -382,6 +395,10 @@ impl<R: Read + ?Sized, P: Positions> Index for Verified<'_, R, P> {
 
     fn last(&self, subject: &Subject, at_most: Seq) -> Result<Option<Seq>, LedgerError> {
         Ok(self.positions.last(&subject.key(), at_most)?)
+    }
+
+    fn holds(&self, seq: Seq) -> Result<bool, LedgerError> {
+        Ok(self.positions.event(seq)?.is_some())
     }
 
     fn event(&self, seq: Seq) -> Result<Indexed, LedgerError> {

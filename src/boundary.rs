@@ -1,10 +1,12 @@
 //! The boundary record: what a seal binds.
 //!
-//! It is everything the session lawfully said, voided or not, with each axis's value and the claims
-//! it is load-bearing for. It is not stored; a seal holds its digest, and anyone recomputes it.
+//! It is everything the session lawfully said before its seal, voided or not, with each axis's value
+//! and the claims it is load-bearing for. It is not stored; a seal holds its digest, and anyone
+//! recomputes it.
 
 use crate::event::{
-    AmbientDeclared, AxisRecorded, ClaimDiscarded, ClaimFlagged, ClaimRetracted, Counts, Redacted,
+    ActionGated, AmbientDeclared, AxisRecorded, BoundaryReverified, ClaimDiscarded, ClaimFlagged,
+    ClaimPromotionRefused, ClaimRetracted, Counts, ProbeBegun, ProbeReceipt, Redacted,
     SessionOpened,
 };
 use crate::hash;
@@ -17,13 +19,17 @@ use serde::Serialize;
 pub struct Boundary {
     ambient: Vec<Entry<AmbientDeclared>>,
     axes: Vec<BoundAxis>,
+    begun: Vec<Entry<ProbeBegun>>,
     claims: Vec<BoundSupport>,
     discards: Vec<Entry<ClaimDiscarded>>,
     flags: Vec<Entry<ClaimFlagged>>,
+    gates: Vec<Entry<ActionGated>>,
     opened: Entry<SessionOpened>,
     promotions: Vec<BoundSupport>,
-    receipts: Vec<BoundReceipt>,
+    promotions_refused: Vec<Entry<ClaimPromotionRefused>>,
+    receipts: Vec<Entry<ProbeReceipt>>,
     retractions: Vec<Entry<ClaimRetracted>>,
+    reverified: Vec<Entry<BoundaryReverified>>,
 }
 
 /// An event's body at its position.
@@ -46,13 +52,6 @@ struct BoundAxis {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct BoundReceipt {
-    probe_digest: Digest,
-    seq: Seq,
-    successful: bool,
-}
-
-#[derive(Debug, Clone, Serialize)]
 struct BoundSupport {
     claim: ClaimId,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,7 +68,8 @@ struct BoundSupport {
 impl Boundary {
     /// The boundary record of a session as it stands; `None` if there is no such session.
     pub fn of(state: &State, session: Seq) -> Option<Boundary> {
-        let opened = &state.sessions().get(&session)?.opened;
+        let own_session = state.sessions().get(&session)?;
+        let opened = &own_session.opened;
         let supports = |promoted: bool| {
             own(state.supports().values(), session)
                 .filter(|support| support.body.flag.is_some() == promoted)
@@ -77,26 +77,24 @@ impl Boundary {
                 .collect()
         };
         Some(Boundary {
-            ambient: entries(&state.sessions().get(&session)?.ambient, session),
+            ambient: entries(&own_session.ambient, session),
             axes: own(state.axes().values(), session)
                 .filter_map(|axis| bound_axis(state, axis))
                 .collect(),
+            begun: entries(state.begun.values(), session),
             claims: supports(false),
             discards: entries(state.discards().values(), session),
             flags: entries(state.flags().values(), session),
+            gates: entries(state.gates.values(), session),
             opened: Entry {
                 body: opened.body.clone(),
                 seq: opened.seq,
             },
             promotions: supports(true),
-            receipts: own(state.receipts().values(), session)
-                .map(|receipt| BoundReceipt {
-                    probe_digest: receipt.body.probe_digest,
-                    seq: receipt.seq,
-                    successful: crate::verdict::is_successful(&receipt.body),
-                })
-                .collect(),
+            promotions_refused: entries(state.promotions_refused.values(), session),
+            receipts: entries(state.receipts().values(), session),
             retractions: entries(state.retractions().values(), session),
+            reverified: entries(&own_session.reverified, session),
         })
     }
 

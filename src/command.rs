@@ -403,11 +403,14 @@ pub fn promote(
         }
         Err(refusal) => refusal,
     };
-    let why = match refusal.rule {
-        _ if !successful => Some(PromotionRefusedWhy::ProbeFailed),
-        Rule::NotBracketed => Some(PromotionRefusedWhy::AxisNotHeld),
-        Rule::FromNotAdmissible => Some(PromotionRefusedWhy::FromNotAdmissible),
-        _other => None,
+    let why = if !successful {
+        Some(PromotionRefusedWhy::ProbeFailed)
+    } else if refusal.rule == Rule::NotBracketed {
+        Some(PromotionRefusedWhy::AxisNotHeld)
+    } else if refusal.rule == Rule::FromNotAdmissible {
+        Some(PromotionRefusedWhy::FromNotAdmissible)
+    } else {
+        None
     };
     let refused = match why {
         Some(why) => {

@@ -767,6 +767,9 @@ const ARGUMENTS_MAX: usize = 256;
 impl ProbeReceipt {
     fn check(&self) -> Result<(), &'static str> {
         integers(&[self.duration_ms.saturating_add(1)])?;
+        for stream in self.outputs.iter().flat_map(|it| [it.stderr, it.stdout]) {
+            integers(&[stream.kept, stream.whole].map(|it| it.length.saturating_add(1)))?;
+        }
         if self.expectations.len() != self.probe.expect().len() {
             return Err("expectations do not match the probe's");
         }

@@ -11,7 +11,7 @@
 //! byte for byte what went out, whether it is a good event or not. Nothing in the header is
 //! believed: a [`Reader`] recomputes all of it. Base64 is that of RFC 4648 section 4, padded.
 
-use crate::format::{RECORD_BYTES_MAX, SIGNATURE_BYTES};
+use crate::format::SIGNATURE_BYTES;
 use crate::hash::{self, SALT_BYTES};
 use crate::types::{Digest, Head, HeadLine, Leaf, LedgerId, hex, parse_hex};
 use base64ct::{Base64, Encoding};
@@ -33,8 +33,8 @@ const SIGNATURE_CHARACTERS: usize = SIGNATURE_BYTES.div_ceil(3) * 4;
 /// Why text is not an export, or a record cannot stand in one. Lines count from 1, the header.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
-    /// A record that is shorter than a signature, too long, not UTF-8, or holds a line feed: none
-    /// that a chain could hold.
+    /// A record that is shorter than a signature, too long for a line, not UTF-8, or holds a line
+    /// feed: none that a chain could hold.
     #[error("a record of {bytes} bytes does not fit a line: {reason}")]
     Record {
         /// Its length.
@@ -134,7 +134,8 @@ struct Header {
 pub fn header(head: &Head) -> String {
     let (count, ledger) = (head.seq.next(), head.ledger);
     format!(
-        "{{\"count\":{count},\"format\":\"{FORMAT}\",\"head\":\"{head}\",\"ledger\":\"{ledger}\"}}\n"
+        "{{\"count\":{count},\"format\":\"{FORMAT}\",\
+         \"head\":\"{head}\",\"ledger\":\"{ledger}\"}}\n"
     )
 }
 
@@ -150,17 +151,16 @@ pub fn event_line(record: &[u8]) -> Result<String, ExportError> {
     let (signature, event) = record
         .split_first_chunk::<SIGNATURE_BYTES>()
         .ok_or_else(|| refused("it is shorter than a signature"))?;
-    if record.len() > RECORD_BYTES_MAX {
-        return Err(refused("it is longer than a record may be"));
-    }
     let event = str::from_utf8(event).map_err(|_| refused("its event is not UTF-8"))?;
     if event.contains('\n') {
         return Err(refused("its event holds a line feed"));
     }
     let signature = Base64::encode_string(signature);
-    Ok(format!(
-        "{EVENT_PREFIX}{event}{SIGNATURE_PREFIX}{signature}\"}}\n"
-    ))
+    let line = format!("{EVENT_PREFIX}{event}{SIGNATURE_PREFIX}{signature}\"}}\n");
+    if line.len() > LINE_BYTES_MAX {
+        return Err(refused("it is longer than any record may be"));
+    }
+    Ok(line)
 }
 
 /// The line of a capture, its line feed included.
@@ -336,6 +336,7 @@ fn parse_capture(text: &str) -> Option<ExportedCapture> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::RECORD_BYTES_MAX;
     use crate::types::Seq;
 
     fn record(event: &str) -> Vec<u8> {
@@ -507,7 +508,7 @@ mod tests {
     fn a_record_that_no_chain_could_hold_is_refused() {
         for bad in [
             vec![0; SIGNATURE_BYTES - 1],
-            record(&"x".repeat(RECORD_BYTES_MAX)),
+            record(&"x".repeat(LINE_BYTES_MAX)),
             record("a\nb"),
             [record("a"), vec![0xff]].concat(),
         ] {

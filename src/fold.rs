@@ -277,10 +277,12 @@ fn is_act(body: &Body) -> bool {
 
 /// Who said an event, and what it cites through a receipt, an axis or a flag.
 fn said(event: &Event) -> Said {
-    let cites = match &event.body {
-        // What announced a receipt, and what let an action run, are neither.
-        Body::ProbeReceipt(_) | Body::ActionFinished(_) => Vec::new(),
-        body => body.references(),
+    // What announced a receipt, and what let an action run, is neither.
+    let is_cited = !matches!(event.body, Body::ProbeReceipt(_) | Body::ActionFinished(_));
+    let cites = if is_cited {
+        event.body.references()
+    } else {
+        Vec::new()
     };
     let voidable = !matches!(
         event.body,

@@ -11,6 +11,11 @@ pub fn leaf(record: &[u8]) -> Leaf {
     Leaf(digest(&[&[0x00], record]))
 }
 
+/// node = SHA-256(0x01 || left || right): the inner hash of the tree, RFC 6962 section 2.1.
+pub fn node(left: &Digest, right: &Digest) -> Digest {
+    Digest(digest(&[&[0x01], &left.0, &right.0]))
+}
+
 /// Digest of a probe's definition: SHA-256("handoff-ledger/probe/v1" || 0x0a || canonical JSON).
 pub fn probe(canonical: &[u8]) -> Digest {
     Digest(digest(&[b"handoff-ledger/probe/v1\n", canonical]))

@@ -24,6 +24,7 @@ pub mod fold;
 pub mod format;
 pub mod hash;
 pub mod key;
+pub mod merkle;
 pub mod outcome;
 pub mod probe_spec;
 pub mod resolve;
@@ -38,9 +39,16 @@ pub mod success;
 pub mod types;
 pub mod vacuous;
 pub mod verdict;
+pub mod verify;
+mod verify_report;
 pub mod version;
 
 pub mod cli;
 pub mod home;
 pub mod probe;
 pub mod store;
+
+/// The code of the README is run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

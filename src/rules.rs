@@ -177,9 +177,11 @@ pub(crate) fn require(
 /// The first rule that it breaks.
 pub fn permits(state: &State, event: &Event) -> Result<(), Refusal> {
     if let Body::LedgerOpened(_) = event.body {
-        return require(state.ledger().is_none(), Rule::AlreadyOpened, || {
-            "the ledger is opened already".into()
-        });
+        let first = state.ledger().is_none() && event.seq == Seq::ZERO;
+        require(first, Rule::AlreadyOpened, || {
+            "the ledger is opened once, by its first event".into()
+        })?;
+        return envelope(state, event);
     }
     authority(state, event)?;
     envelope(state, event)?;

@@ -287,6 +287,13 @@ pub(crate) fn promoted(state: &State, event: &Event, body: &ClaimPromoted) -> Re
     let flag = promotable(state, &body.claim, body.flag)?;
     let receipt = evidence(state, event, body.receipt)?;
     step_of(flag, receipt.seq, receipt.body.probe_digest)?;
+    let strength = probe_spec::strength(&receipt.body.probe, &receipt.body.expectations);
+    require(strength != Strength::None, Rule::NoExpectation, || {
+        format!(
+            "receipt {} shows nothing that empty output would not",
+            receipt.seq
+        )
+    })?;
     let independent = body.independent.is_none() || flag.body.independent.is_some();
     require(independent, Rule::IndependenceNotFlagged, || {
         format!("flag {} does not say that it needs no axis", flag.seq)
@@ -317,10 +324,7 @@ fn promotable<'a>(
     require(state.is_open(flag), Rule::FlagNotOpen, || {
         format!("flag {flag} is not open")
     })?;
-    let same = fact.body.claim == *claim
-        || state
-            .statement(claim)
-            .is_some_and(|statement| *statement == fact.body.statement);
+    let same = state.statement(claim) == Some(&fact.body.statement);
     require(same, Rule::FlagStatement, || {
         format!("flag {flag} is not of {claim} nor of its statement")
     })?;
@@ -383,7 +387,8 @@ pub(crate) fn promotion_refused(
     let flag = promotable(state, &body.claim, body.flag)?;
     let receipt = own_receipt(state, event, body.receipt)?;
     step_of(flag, receipt.seq, receipt.body.probe_digest)?;
-    let failed = !verdict::is_successful(&receipt.body);
+    let strength = probe_spec::strength(&receipt.body.probe, &receipt.body.expectations);
+    let failed = !verdict::is_successful(&receipt.body) || strength == Strength::None;
     let expected = body.why == PromotionRefusedWhy::ProbeFailed;
     require(failed == expected, Rule::PromotionRefusedWhy, || {
         let found = if failed { "failed" } else { "succeeded" };

@@ -83,7 +83,10 @@ pub trait Index {
     /// The last of a subject at or before a position.
     fn last(&self, subject: &Subject, at_most: Seq) -> Result<Option<Seq>, Self::Error>;
 
-    /// The event at a position, accepted by the leaf that was verified.
+    /// Whether there is an event at a position.
+    fn holds(&self, seq: Seq) -> Result<bool, Self::Error>;
+
+    /// The event at a position that [holds](Index::holds) one, accepted by the leaf that was verified.
     fn event(&self, seq: Seq) -> Result<Indexed, Self::Error>;
 }
 
@@ -225,10 +228,11 @@ pub struct Entry {
 }
 
 /// What an event changes in the index, given the state just before it (or a slice that answers
-/// [`Question::of`] it) and whether it was refused.
+/// [`Question::of`] it) and whether it was refused: nothing if it was, and nothing past an upgrade
+/// that this program cannot judge beyond.
 pub fn entry(before: &State, event: &Event, refused: bool) -> Entry {
     let mut entry = Entry::default();
-    if refused {
+    if refused || before.undetermined().is_some() {
         return entry;
     }
     if event.session != Seq::ZERO {

@@ -19,8 +19,21 @@ pub(crate) struct Closure<'i, I: Index> {
     sessions_seen: BTreeSet<Seq>,
     statements_seen: BTreeSet<Text>,
     claims_seen: BTreeSet<ClaimId>,
+    /// Claims still to be followed: a list, for claims derive from claims without end.
+    claims_left: Vec<ClaimId>,
     /// Whether some key is compromised, so that the newest record of a name may be void.
     voidness: bool,
+}
+
+/// Whether the sessions before those that may be inherited matter: without a session, what is shown
+/// is theirs; and where other sessions are taken in, they tell which of those are inherited already.
+fn needs_ancestors_of_frontier(question: &Question) -> bool {
+    let shown = question.all_claims || !question.claims.is_empty();
+    let sessions_alone = Question {
+        sessions: true,
+        ..Question::default()
+    };
+    (question.session.is_none() && shown) || (question.sessions && *question != sessions_alone)
 }
 
 impl<'i, I: Index> Closure<'i, I> {
@@ -38,17 +51,23 @@ impl<'i, I: Index> Closure<'i, I> {
             sessions_seen: BTreeSet::new(),
             statements_seen: BTreeSet::new(),
             claims_seen: BTreeSet::new(),
+            claims_left: Vec::new(),
             voidness: false,
         };
         closure.ledger()?;
         if let Some(session) = question.session {
             closure.lineage(session)?;
-        } else if question.all_claims {
+        }
+        if needs_ancestors_of_frontier(question) {
             for sealed in index.all(&Subject::Frontier)? {
-                closure.lineage(sealed)?;
+                let ancestors = closure.ancestors(sealed)?;
+                if question.session.is_none() {
+                    closure.lineage.extend(ancestors);
+                }
             }
         }
         closure.ask(question)?;
+        closure.follow_claims()?;
         Ok(closure.events)
     }
 
@@ -73,7 +92,7 @@ impl<'i, I: Index> Closure<'i, I> {
             self.statement(statement)?;
         }
         for claim in &question.claims {
-            self.claim(claim)?;
+            self.claim(claim);
         }
         if let Some(session) = question.session {
             for name in &question.needed_names {
@@ -103,12 +122,16 @@ impl<'i, I: Index> Closure<'i, I> {
     /// Takes in an event with its session and all that it refers to; of an axis, also what the
     /// asking session knows of it.
     fn take(&mut self, seq: Seq) -> Result<Event, I::Error> {
-        let known = self.taken.contains(&seq);
         let event = self.fetch(seq)?;
-        if known {
+        let known = !self.taken.insert(seq);
+        let refused = self
+            .events
+            .get(&seq)
+            .is_some_and(|indexed| indexed.refusal.is_some());
+        // What a refused event refers to may not be there.
+        if known || refused {
             return Ok(event);
         }
-        self.taken.insert(seq);
         self.session(event.session)?;
         for cited in event.body.references() {
             self.take(cited)?;
@@ -159,9 +182,17 @@ impl<'i, I: Index> Closure<'i, I> {
     }
 
     fn lineage(&mut self, session: Seq) -> Result<(), I::Error> {
+        let lineage = self.ancestors(session)?;
+        self.lineage.extend(lineage);
+        Ok(())
+    }
+
+    /// A session and all that it inherits, transitively.
+    fn ancestors(&mut self, session: Seq) -> Result<BTreeSet<Seq>, I::Error> {
+        let mut ancestors = BTreeSet::new();
         let mut left = vec![session];
         while let Some(session) = left.pop() {
-            if !self.lineage.insert(session) {
+            if !ancestors.insert(session) {
                 continue;
             }
             self.session(session)?;
@@ -173,7 +204,7 @@ impl<'i, I: Index> Closure<'i, I> {
                 left.extend(body.inherits.iter());
             }
         }
-        Ok(())
+        Ok(ancestors)
     }
 
     /// The records that a name may stand for in the session.
@@ -187,28 +218,38 @@ impl<'i, I: Index> Closure<'i, I> {
     }
 
     /// A cited event, and what it takes to judge the citation; `bracket` is the first receipt of
-    /// the proof that cites it.
+    /// the proof that cites it. What is not there is cited in vain.
     fn cited(&mut self, seq: Seq, bracket: Option<Seq>) -> Result<(), I::Error> {
+        if !self.index.holds(seq)? {
+            return Ok(());
+        }
         let event = self.take(seq)?;
-        match &event.body {
-            Body::SessionOpened(_) => self.session(seq)?,
-            Body::ProbeReceipt(body) => self.observed(body.probe_digest, LAST)?,
-            Body::AxisRecorded(body) => {
-                if let (Some(probe), Some(first)) = (self.probe_of(body.receipt), bracket) {
-                    self.observed(probe, first)?;
-                }
-            }
-            Body::ClaimFlagged(body) => self.claim(&body.claim)?,
-            Body::ActionGated(_) => self.take_all(&Subject::Gate(seq))?,
-            _other => {}
+        if let Body::SessionOpened(_) = &event.body {
+            self.session(seq)?;
+        }
+        if let Body::ProbeReceipt(body) = &event.body {
+            self.observed(body.probe_digest, LAST)?;
+        }
+        if let (Body::AxisRecorded(body), Some(first)) = (&event.body, bracket)
+            && let Some(probe) = self.probe_of(body.receipt)
+        {
+            self.observed(probe, first)?;
+        }
+        if let Body::ClaimFlagged(body) = &event.body {
+            self.claim(&body.claim);
+        }
+        if let Body::ActionGated(_) = &event.body {
+            self.take_all(&Subject::Gate(seq))?;
         }
         Ok(())
     }
 
     fn probe_of(&self, receipt: Seq) -> Option<Digest> {
-        match &self.events.get(&receipt)?.event.event().body {
-            Body::ProbeReceipt(body) => Some(body.probe_digest),
-            _other => None,
+        let indexed = self.events.get(&receipt)?;
+        if let Body::ProbeReceipt(body) = &indexed.event.event().body {
+            Some(body.probe_digest)
+        } else {
+            None
         }
     }
 
@@ -244,28 +285,32 @@ impl<'i, I: Index> Closure<'i, I> {
         }
         for seq in self.index.all(&Subject::Statement(statement.clone()))? {
             for claim in self.fetch(seq)?.body.claims() {
-                self.claim(&claim)?;
+                self.claim(&claim);
             }
         }
         Ok(())
     }
 
-    /// All that was said of a claim, and what its admissibility to the session rests on.
-    fn claim(&mut self, claim: &ClaimId) -> Result<(), I::Error> {
-        if !self.claims_seen.insert(claim.clone()) {
-            return Ok(());
+    fn claim(&mut self, claim: &ClaimId) {
+        if self.claims_seen.insert(claim.clone()) {
+            self.claims_left.push(claim.clone());
         }
-        for seq in self.index.all(&Subject::Claim(claim.clone()))? {
-            let event = self.take(seq)?;
-            match &event.body {
-                Body::ClaimFlagged(body) => self.statement(&body.statement)?,
-                Body::ClaimVerified(body) => {
+    }
+
+    /// All that was said of the claims, and what their admissibility to the session rests on.
+    fn follow_claims(&mut self) -> Result<(), I::Error> {
+        while let Some(claim) = self.claims_left.pop() {
+            for seq in self.index.all(&Subject::Claim(claim))? {
+                let event = self.take(seq)?;
+                if let Body::ClaimFlagged(body) = &event.body {
+                    self.statement(&body.statement)?;
+                }
+                if let Body::ClaimVerified(body) = &event.body {
                     self.support(&event, &body.receipts, &body.needs, &body.from)?;
                 }
-                Body::ClaimPromoted(body) => {
+                if let Body::ClaimPromoted(body) = &event.body {
                     self.support(&event, &[body.receipt], &body.needs, &body.from)?;
                 }
-                _other => {}
             }
         }
         Ok(())
@@ -283,7 +328,7 @@ impl<'i, I: Index> Closure<'i, I> {
             return Ok(());
         }
         for claim in from {
-            self.claim(claim)?;
+            self.claim(claim);
         }
         let proofs: BTreeSet<Digest> = receipts
             .iter()
@@ -318,14 +363,15 @@ impl<'i, I: Index> Closure<'i, I> {
             let Body::AxisRecorded(record) = self.take(*axis)?.body else {
                 continue;
             };
-            let Some(probe) = self.probe_of(record.receipt) else {
-                continue;
-            };
-            if let Some(seq) = self.index.last(&Subject::Receipts(session, probe), run)? {
-                self.take(seq)?;
-            }
-            for seq in self.newest(&Subject::Unprobed(session, *axis))? {
-                self.fetch(seq)?;
+            let probe = self.probe_of(record.receipt);
+            let observed = probe.map(|probe| Subject::Receipts(session, probe));
+            for subject in observed
+                .into_iter()
+                .chain([Subject::Unprobed(session, *axis)])
+            {
+                if let Some(seq) = self.index.last(&subject, run)? {
+                    self.take(seq)?;
+                }
             }
         }
         Ok(())
@@ -339,7 +385,7 @@ impl<'i, I: Index> Closure<'i, I> {
             self.session(session)?;
             for seq in self.index.all(&Subject::Claims(session))? {
                 for claim in self.fetch(seq)?.body.claims() {
-                    self.claim(&claim)?;
+                    self.claim(&claim);
                 }
             }
         }

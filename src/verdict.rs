@@ -2,7 +2,9 @@
 //!
 //! A [`Judge`] looks at a state from one session at one moment. Nothing here changes anything.
 
-use crate::event::{AxisRecorded, Comparison, NotProbedWhy, ProbeReceipt, closed};
+use crate::event::{
+    AxisRecorded, BoundaryReverified, Comparison, NotProbedWhy, ProbeReceipt, closed,
+};
 use crate::probe_spec::{self, Check, Outcome};
 use crate::state::{Fact, State, Support};
 use crate::types::{AxisName, ClaimId, Digest, Seq, Text, Time, Value};
@@ -367,8 +369,10 @@ impl<'a> Judge<'a> {
                 if run.seq <= support.seq || !failed {
                     continue;
                 }
+                // What is void still counts here: voidness never opens anything.
                 let held = |axis: &Seq| {
-                    let there = axis_in(state, *axis, *session, Some(run.seq), run.time);
+                    let when = (Some(run.seq), run.time);
+                    let there = observation(state, *axis, *session, when, Voided::Counts);
                     there.verdict == Verdict::Held
                 };
                 if support.body.needs.iter().all(held) {
@@ -504,13 +508,48 @@ pub fn axis_in(
     at_most: Option<Seq>,
     at: Time,
 ) -> AxisVerdict {
+    observation(state, axis, session, (at_most, at), Voided::Unverifiable)
+}
+
+/// What a void observation is worth.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Voided {
+    /// It stands before older ones, and says nothing.
+    Unverifiable,
+    /// It is taken as it was signed.
+    Counts,
+}
+
+fn observation(
+    state: &State,
+    axis: Seq,
+    session: Seq,
+    (at_most, at): (Option<Seq>, Time),
+    voided: Voided,
+) -> AxisVerdict {
     let (Some(record), Some(probe)) = (state.axes().get(&axis), state.axis_probe(axis)) else {
         return unobserved(Reason::NotProbed);
     };
-    if let Some(receipt) = state.latest_receipt(session, probe, at_most) {
-        return observed(state, record, receipt, at);
+    match state.latest_receipt(session, probe, at_most) {
+        Some(receipt) if voided == Voided::Unverifiable && state.is_void(receipt.seq) => {
+            AxisVerdict {
+                now: receipt.body.value.clone(),
+                receipt: Some(receipt.seq),
+                ..unobserved(Reason::Void)
+            }
+        }
+        Some(receipt) => observed(state, record, receipt, at),
+        None => {
+            let told = |event: &&Fact<BoundaryReverified>| {
+                at_most.is_none_or(|at_most| event.seq <= at_most)
+                    && (voided == Voided::Counts || !state.is_void(event.seq))
+            };
+            let session = state.sessions().get(&session);
+            let reverified = session.map(|session| session.reverified.as_slice());
+            let mut told = reverified.unwrap_or_default().iter().rev().filter(told);
+            not_observed(state, record, &mut told, at)
+        }
     }
-    not_observed(state, record, session, at)
 }
 
 /// The verdict that one receipt gives on an axis.
@@ -528,9 +567,6 @@ fn observed(
     };
     let unverifiable = |reason| told(Verdict::Unverifiable, Some(reason));
     let drifted = |reason| told(drift(state, record), Some(reason));
-    if state.is_void(receipt.seq) {
-        return unverifiable(Reason::Void);
-    }
     if let Some(reason) = age(record, receipt.time, at) {
         return unverifiable(reason);
     }
@@ -556,20 +592,15 @@ fn observed(
     }
 }
 
-/// The verdict on an axis that the session has no receipt of.
-fn not_observed(state: &State, record: &Fact<AxisRecorded>, session: Seq, at: Time) -> AxisVerdict {
-    let entries = state
-        .sessions()
-        .get(&session)
-        .into_iter()
-        .flat_map(|session| {
-            session
-                .reverified
-                .iter()
-                .rev()
-                .filter(|event| !state.is_void(event.seq))
-        });
-    let newest = entries
+/// The verdict on an axis that the session has no receipt of, by what its reverifications, newest
+/// first, say instead.
+fn not_observed(
+    state: &State,
+    record: &Fact<AxisRecorded>,
+    reverified: &mut dyn Iterator<Item = &Fact<BoundaryReverified>>,
+    at: Time,
+) -> AxisVerdict {
+    let newest = reverified
         .flat_map(|event| event.body.entries.iter().map(move |entry| (event, entry)))
         .find(|(_, entry)| entry.axis == record.seq);
     let Some((event, entry)) = newest else {

@@ -17,29 +17,8 @@ use crate::store::Read;
 use crate::store::sqlite::{self, SqliteLedger};
 use crate::types::{Digest, Head, LedgerId, PublicKey, Seq, Time};
 use crate::verdict::Asked;
+use crate::verify::Basis;
 use std::path::{Path, PathBuf};
-
-/// Where trust in a root key comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// A pin of this user.
-    Pinned,
-    /// `--trust` or `HANDOFF_TRUST`.
-    Given,
-    /// Nowhere.
-    Unpinned,
-}
-
-impl Basis {
-    /// The name that JSON gives it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Basis::Pinned => "pinned",
-            Basis::Given => "given",
-            Basis::Unpinned => "unpinned",
-        }
-    }
-}
 
 /// An open ledger of this machine, and from where it is asked.
 pub struct Context<'a> {

@@ -2,6 +2,7 @@
 //! ledger; commands ask the library and say what it answered.
 
 pub mod args;
+pub mod briefing;
 pub mod commands;
 pub mod context;
 mod failures;
@@ -11,6 +12,7 @@ pub mod output;
 pub mod quote;
 pub mod render;
 pub mod report;
+pub mod source;
 pub mod written;
 
 use output::Output;

@@ -64,6 +64,14 @@ impl Output {
         }
     }
 
+    /// An output that nobody reads.
+    pub fn mute() -> Output {
+        Output {
+            state: State::Closed,
+            ..Output::new(Format::Text)
+        }
+    }
+
     /// What was asked for.
     pub fn format(&self) -> Format {
         self.format

@@ -1,16 +1,12 @@
 //! How a command that writes says what it wrote.
 
 use super::output::Output;
+use super::render::head_json;
 use super::report::{Exit, Failure};
 use crate::append::Appended;
-use crate::rules::Refusal;
-use crate::types::Head;
+use crate::rules::{Refusal, Rule};
+use crate::types::{Head, Seq};
 use serde_json::{Map, Value, json};
-
-/// The head as JSON gives it.
-pub fn head_json(head: &Head) -> Value {
-    json!({ "seq": head.seq, "hash": head.leaf, "line": head.to_string() })
-}
 
 /// Says that a command was carried out: one line for a person, one document for a program.
 pub fn wrote(output: &mut Output, command: &str, head: &Head, line: &str, body: Value) -> Exit {
@@ -40,11 +36,22 @@ pub fn said(
     exit
 }
 
-/// The failure of something that the rules refused although its receipts were recorded.
-pub fn refused_with<T>(refusal: Refusal, appended: &Appended<T>, details: Value) -> Failure {
+/// The failure of something that the rules refused although its receipts were recorded; what to
+/// type next is the rule's, or to look at the receipt that failed.
+pub fn refused_with<T>(
+    refusal: Refusal,
+    receipt: Seq,
+    appended: &Appended<T>,
+    details: Value,
+) -> Failure {
+    let failed = matches!(refusal.rule, Rule::ReceiptFailed | Rule::Comparator);
     let mut body = json!({ "head": head_json(&appended.head) });
     if let (Some(body), Value::Object(details)) = (body.as_object_mut(), details) {
         body.extend(details);
     }
-    Failure::from(refusal).details(body)
+    let failure = Failure::from(refusal).details(body);
+    match failed {
+        true => failure.next(format!("handoff show {receipt}")),
+        false => failure,
+    }
 }

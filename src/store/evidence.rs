@@ -196,6 +196,28 @@ impl Read for Evidence {
     }
 }
 
+/// Opens a file that is no ledger but may hold one as text: a regular file, be it at the end of
+/// links, which is opened without hanging.
+///
+/// # Errors
+/// [`StoreError::Absent`]; [`StoreError::NotALedger`] for anything but a regular file;
+/// [`StoreError::TooLarge`] above [`EVIDENCE_BYTES_MAX`]; what the system refused.
+pub fn open_text(path: &Path) -> Result<File, StoreError> {
+    let (file, metadata) = open_unheld(&file::resolve(path)?)?;
+    if metadata.len() > EVIDENCE_BYTES_MAX {
+        return Err(too_large(metadata.len()));
+    }
+    Ok(file)
+}
+
+fn too_large(bytes: u64) -> StoreError {
+    StoreError::TooLarge {
+        what: "a file",
+        bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
+        max: usize::try_from(EVIDENCE_BYTES_MAX).unwrap_or(usize::MAX),
+    }
+}
+
 /// Opens the file unless this process has it open through SQLite, whose locks that would drop.
 fn open_unheld(path: &Path) -> Result<(File, std::fs::Metadata), StoreError> {
     if Held::has(&file::metadata(path)?) {
@@ -220,11 +242,7 @@ impl Copy {
     /// Copies `file`, which is `bytes` long, and hashes what is copied.
     fn of(file: &mut File, bytes: u64) -> Result<Copy, StoreError> {
         if bytes > EVIDENCE_BYTES_MAX {
-            return Err(StoreError::TooLarge {
-                what: "a file",
-                bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
-                max: usize::try_from(EVIDENCE_BYTES_MAX).unwrap_or(usize::MAX),
-            });
+            return Err(too_large(bytes));
         }
         let io = |error: std::io::Error| StoreError::io("copy the file", &error);
         let folder = tempfile::Builder::new()

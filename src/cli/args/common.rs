@@ -71,6 +71,16 @@ pub struct Place {
 }
 
 impl Common {
+    /// The same options at another place, where the environment names no ledger, key or session.
+    pub fn here(&mut self, place: Place) {
+        let json = self.json;
+        *self = Common {
+            json,
+            place: Some(place),
+            ..Common::default()
+        };
+    }
+
     /// The options as given at any of `levels`, the outermost first: the innermost wins, and keys
     /// to trust add up.
     pub(super) fn gather(levels: &[&ArgMatches]) -> Common {

@@ -192,6 +192,7 @@ pub(super) fn claim(
             refusal.detail.push_str(&told_of);
             Err(refused_with(
                 refusal,
+                receipt,
                 &appended,
                 json!({ "receipt": receipt, "claim": id }),
             ))
@@ -417,9 +418,11 @@ pub(super) fn promote(
             let mut refusal = refusal.clone();
             refusal.detail = format!("{id} stays provisional: {} ({told_of})", refusal.detail);
             let details = json!({ "receipt": receipt, "claim": id, "flag": flag, "seq": refused });
-            Err(refused_with(refusal, &appended, details).next(format!(
-                "handoff show {receipt}, then: handoff promote {id}"
-            )))
+            Err(
+                refused_with(refusal, receipt, &appended, details).next(format!(
+                    "handoff show {receipt}, then: handoff promote {id}"
+                )),
+            )
         }
     }
 }

@@ -175,7 +175,7 @@ pub(super) fn axis(
             let mut refusal = refusal.clone();
             refusal.detail.push_str(&told_of);
             Err(
-                refused_with(refusal, &appended, json!({ "receipt": receipt }))
+                refused_with(refusal, *receipt, &appended, json!({ "receipt": receipt }))
                     .next(format!("handoff show {receipt}")),
             )
         }

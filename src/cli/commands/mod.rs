@@ -1,11 +1,24 @@
 //! The commands: one file each, one arm each.
 
 mod authority;
+mod brief;
+mod can;
 mod claims;
+mod demo;
 mod evidence;
+mod export;
+mod head;
+mod import;
+mod key_read;
+mod log;
+mod reading;
 mod resume;
 mod session;
 mod setup;
+mod show;
+mod state;
+mod trust;
+mod verify;
 
 use super::args::{Command, Common, Key, Request, Session};
 use super::context::{self, Context};
@@ -33,8 +46,8 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
     let common = &request.common;
     match &request.command {
         Command::Init(asked) => setup::init(common, asked, output),
-        Command::Key(asked) => authority(common, asked, output),
-        Command::Trust(_) => not_built("trust"),
+        Command::Key(asked) => key(common, asked, output),
+        Command::Trust(asked) => trust::run(common, asked, output),
         Command::Session(asked) => session(common, asked, output),
         Command::Probe(asked) => {
             let mut context = Context::open(common)?;
@@ -56,16 +69,16 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Upgrade => setup::upgrade(&mut Context::open(common)?, output),
         Command::Resume(asked) => resume::resume(&mut Context::open(common)?, asked, output),
         Command::Reverify(asked) => resume::reverify(&mut Context::open(common)?, asked, output),
-        Command::Brief(_) => not_built("brief"),
-        Command::Can(_) => not_built("can"),
-        Command::Verify(_) => not_built("verify"),
-        Command::Log(_) => not_built("log"),
-        Command::Show(_) => not_built("show"),
-        Command::State(_) => not_built("state"),
-        Command::Head => not_built("head"),
-        Command::Export(_) => not_built("export"),
-        Command::Import(_) => not_built("import"),
-        Command::Demo(_) => not_built("demo"),
+        Command::Brief(asked) => brief::run(common, asked, output),
+        Command::Can(asked) => can::run(common, asked, output),
+        Command::Verify(asked) => verify::run(common, asked, output),
+        Command::Log(asked) => log::run(common, asked, output),
+        Command::Show(asked) => show::run(common, asked, output),
+        Command::State(asked) => state::run(common, asked, output),
+        Command::Head => head::run(common, output),
+        Command::Export(asked) => export::run(common, asked, output),
+        Command::Import(asked) => import::run(common, asked, output),
+        Command::Demo(asked) => demo::demo(asked, output),
         Command::Completions(asked) => help::completions(asked, output),
         Command::Man(asked) => help::man(asked, output),
         Command::Help(asked) => help::help(asked, output),
@@ -84,8 +97,7 @@ fn session(common: &Common, asked: &Session, output: &mut Output) -> Result<Exit
     }
 }
 
-/// `key authorize` and `key revoke`.
-fn authority(common: &Common, asked: &Key, output: &mut Output) -> Result<Exit, Failure> {
+fn key(common: &Common, asked: &Key, output: &mut Output) -> Result<Exit, Failure> {
     match asked {
         Key::Authorize {
             public,
@@ -113,13 +125,8 @@ fn authority(common: &Common, asked: &Key, output: &mut Output) -> Result<Exit, 
             *compromised_since,
             output,
         ),
-        Key::New { .. } | Key::Show | Key::List => not_built("key"),
+        Key::New { out } => key_read::new(common, out.as_deref(), output),
+        Key::Show => key_read::show(common, output),
+        Key::List => key_read::list(common, output),
     }
-}
-
-fn not_built(command: &str) -> Result<Exit, Failure> {
-    Err(Failure::environment(
-        "not_built",
-        format!("{command} is not built yet"),
-    ))
 }

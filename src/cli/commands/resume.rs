@@ -1,13 +1,14 @@
 //! `resume` and `reverify`: what still holds here, of what was inherited.
 
 use super::super::args::{Reprobe, Resume};
+use super::super::briefing::{Briefing, Markup};
 use super::super::context::Context;
 use super::super::observe::{Observer, Secret, secrets};
 use super::super::output::Output;
 use super::super::quote::shell_quoted;
 use super::super::render;
+use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
-use super::super::written::head_json;
 use super::session;
 use crate::append::Pen;
 use crate::command::{self, Run};
@@ -29,6 +30,8 @@ use std::time::{Duration, Instant};
 
 /// How long reverification may take in all, if nothing else is said.
 const DEADLINE: Duration = Duration::from_secs(60);
+/// Longest brief, in characters.
+const CHARACTERS_MAX: usize = 6000;
 /// How many probes run at the same time.
 const PARALLEL: usize = 8;
 /// How often a wait looks whether a signal came.
@@ -70,9 +73,13 @@ pub(super) fn resume(
         output.line(&format!("REQUIRED {id} is not admissible"));
     }
     output.line("");
-    for line in told.lines() {
-        output.line(&line);
-    }
+    let judge = Judge::new(&judged.state, Some(session), context.now());
+    let title = format!(
+        "Handoff brief for session {session} at event {}",
+        judged.head.seq
+    );
+    let briefing = Briefing::of(&judged.state, &judge, title);
+    output.line(briefing.text(Markup::Plain, CHARACTERS_MAX).trim_end());
     let mut body = told.json(session, &judged.head);
     if let Some(body) = body.as_object_mut() {
         body.insert("inherits".into(), json!(inherits));

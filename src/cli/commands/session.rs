@@ -4,6 +4,7 @@ use super::super::args::Open;
 use super::super::context::Context;
 use super::super::output::Output;
 use super::super::quote::quoted;
+use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
 use super::super::written::wrote;
 use crate::command;
@@ -30,7 +31,7 @@ pub(super) fn open(
     output.line(&format!("next: export HANDOFF_SESSION={session}"));
     let body = json!({
         "seq": session, "session": session, "inherits": inherits, "agent": arguments.agent,
-        "head": super::super::written::head_json(&head),
+        "head": head_json(&head),
     });
     output.document("handoff.session_open.v1", Exit::Yes, body);
     Ok(Exit::Yes)

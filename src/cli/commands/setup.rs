@@ -3,8 +3,9 @@
 use super::super::args::{Acknowledge, Common, Init};
 use super::super::context::{self, Context};
 use super::super::output::Output;
+use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
-use super::super::written::{head_json, wrote};
+use super::super::written::wrote;
 use crate::append::{self, LedgerError};
 use crate::event::{
     EventAcknowledged, FORMAT_VERSION, LedgerOpened, LedgerUpgraded, Policy, RULES_VERSION,

@@ -1,0 +1,237 @@
+//! The text that a successor reads first: blocked things first, then what to verify first, then
+//! what may be relied on, within so many characters.
+
+use super::quote::{quoted_within, visible};
+use super::render::{
+    because_text, claim_text, claims, next_for, probe_text, reasons_text, weak_text,
+};
+use crate::state::State;
+use crate::types::ClaimId;
+use crate::verdict::{ClaimState, ClaimVerdict, Judge};
+use std::collections::BTreeSet;
+
+/// Most characters of a derivation that are shown.
+const DERIVATION_CHARACTERS_MAX: usize = 200;
+
+/// How the text is marked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Markup {
+    /// Not at all.
+    Plain,
+    /// As Markdown, in which all that a predecessor wrote stands in code.
+    Markdown,
+}
+
+/// One claim: its line, and what belongs below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Item {
+    line: String,
+    below: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Section {
+    heading: &'static str,
+    items: Vec<Item>,
+}
+
+/// What a session is to know of its claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Briefing {
+    title: String,
+    bar: Option<String>,
+    sections: Vec<Section>,
+    commands: Vec<String>,
+}
+
+impl Briefing {
+    /// The briefing of a session.
+    pub fn of(state: &State, judge: &Judge<'_>, title: String) -> Briefing {
+        let bar = judge.barred();
+        let mut blocked = Vec::new();
+        let mut provisional = Vec::new();
+        let mut relied_on = Vec::new();
+        for (id, verdict) in &claims(state, judge, None) {
+            if verdict.admissible {
+                relied_on.push(relied_on_item(state, id, verdict));
+            } else if verdict.state == ClaimState::ProvisionalUnverified {
+                provisional.push(provisional_item(state, judge, id, verdict));
+            } else {
+                blocked.push(blocked_item(state, judge, id, verdict));
+            }
+        }
+        let section = |heading, items| Section { heading, items };
+        let of = judge
+            .session()
+            .map_or(String::new(), |session| format!(" --session {session}"));
+        let mut commands = vec![
+            format!("before acting on a claim: handoff can ID{of}"),
+            format!("all of it: handoff state{of}"),
+        ];
+        if bar.is_some() {
+            commands.insert(
+                0,
+                "to act on anything: handoff resume --agent NAME".to_owned(),
+            );
+        }
+        let sections = [
+            section("BLOCKED: do not act on these", blocked),
+            section(
+                "VERIFY FIRST: do not act on these until their step succeeds",
+                provisional,
+            ),
+            section("MAY BE RELIED ON", relied_on),
+        ];
+        Briefing {
+            title,
+            bar: bar.map(|bar| format!("Nothing is admissible: {}", because_text(state, &bar))),
+            sections: sections
+                .into_iter()
+                .filter(|section| !section.items.is_empty())
+                .collect(),
+            commands,
+        }
+    }
+
+    /// The text, of at most so many characters if these are enough for the title, the headings and
+    /// the commands. What does not fit is counted where it would stand.
+    pub fn text(&self, markup: Markup, characters_max: usize) -> String {
+        let mut budget = characters_max.saturating_sub(self.text_of(markup, &[]).chars().count());
+        let mut shown = Vec::new();
+        for section in &self.sections {
+            let mut fit = 0;
+            for item in &section.items {
+                let length = item.text(markup).chars().count();
+                if length > budget {
+                    break;
+                }
+                budget -= length;
+                fit += 1;
+            }
+            shown.push(fit);
+        }
+        self.text_of(markup, &shown)
+    }
+
+    /// The text with the first so many items of each section.
+    fn text_of(&self, markup: Markup, shown: &[usize]) -> String {
+        let mut text = String::new();
+        text += &match markup {
+            Markup::Plain => format!("{}\n", self.title),
+            Markup::Markdown => format!("# {}\n", self.title),
+        };
+        if let Some(line) = &self.bar {
+            text += &format!("{line}\n");
+        }
+        if self.sections.is_empty() {
+            text += "No claims.\n";
+        }
+        for (index, section) in self.sections.iter().enumerate() {
+            text += &heading(markup, section.heading);
+            let fit = shown.get(index).copied().unwrap_or(0);
+            for item in section.items.iter().take(fit) {
+                text += &item.text(markup);
+            }
+            let left = section.items.len().saturating_sub(fit);
+            if left > 0 {
+                text += &format!("- and {left} more, left out here\n");
+            }
+        }
+        text += &heading(markup, "COMMANDS");
+        for command in &self.commands {
+            text += &format!("- {command}\n");
+        }
+        text
+    }
+}
+
+fn heading(markup: Markup, heading: &str) -> String {
+    match markup {
+        Markup::Plain => format!("\n{heading}\n"),
+        Markup::Markdown => format!("\n## {heading}\n\n"),
+    }
+}
+
+impl Item {
+    fn text(&self, markup: Markup) -> String {
+        let mut text = format!("- {}\n", marked(markup, &self.line));
+        for line in &self.below {
+            text += &format!("  - {}\n", marked(markup, line));
+        }
+        text
+    }
+}
+
+/// A line in which nothing is markup. Code in Markdown ends at as many backticks as it begins with
+/// (CommonMark section 6.1), so more stand around it than anywhere in it.
+fn marked(markup: Markup, line: &str) -> String {
+    let line = visible(line);
+    match markup {
+        Markup::Plain => line.into_owned(),
+        Markup::Markdown => {
+            let runs = line.split(|character| character != '`');
+            let longest = runs.map(str::len).max().unwrap_or(0);
+            let fence = "`".repeat(longest + 1);
+            format!("{fence} {line} {fence}")
+        }
+    }
+}
+
+fn blocked_item(state: &State, judge: &Judge<'_>, id: &ClaimId, verdict: &ClaimVerdict) -> Item {
+    let mut below = Vec::new();
+    if judge.barred().is_none() {
+        below.push(reasons_text(state, &verdict.because));
+        below.push(format!(
+            "next: {}",
+            next_for(state, id, verdict, judge.session())
+        ));
+    }
+    Item {
+        line: claim_text(state, id, verdict),
+        below,
+    }
+}
+
+fn provisional_item(
+    state: &State,
+    judge: &Judge<'_>,
+    id: &ClaimId,
+    verdict: &ClaimVerdict,
+) -> Item {
+    let mut below = Vec::new();
+    if let Some(flag) = verdict.flag.and_then(|flag| state.flags().get(&flag)) {
+        let derivation = quoted_within(flag.body.derivation.as_str(), DERIVATION_CHARACTERS_MAX);
+        below.push(format!("derived from {derivation}"));
+        below.push(format!("step: {}", probe_text(&flag.body.step)));
+    }
+    if judge.barred().is_none() {
+        below.push(format!(
+            "next: {}",
+            next_for(state, id, verdict, judge.session())
+        ));
+    }
+    Item {
+        line: claim_text(state, id, verdict),
+        below,
+    }
+}
+
+fn relied_on_item(state: &State, id: &ClaimId, verdict: &ClaimVerdict) -> Item {
+    let support = verdict.support.and_then(|seq| state.supports().get(&seq));
+    let needs: BTreeSet<&str> = support
+        .into_iter()
+        .flat_map(|support| &support.body.needs)
+        .filter_map(|axis| state.axes().get(axis))
+        .map(|record| record.body.axis.as_str())
+        .collect();
+    let mut below = Vec::new();
+    if !needs.is_empty() {
+        let needs: Vec<&str> = needs.into_iter().collect();
+        below.push(format!("while these hold: {}", needs.join(", ")));
+    }
+    below.extend(weak_text(&verdict.weak));
+    Item {
+        line: claim_text(state, id, verdict),
+        below,
+    }
+}

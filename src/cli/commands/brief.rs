@@ -1,0 +1,37 @@
+//! `brief`: what a successor must know, blocked things first, in a bounded text.
+
+use super::reading::{self, session_text};
+use super::state::body;
+use crate::cli::args::{Brief, Common};
+use crate::cli::briefing::{Briefing, Markup};
+use crate::cli::context::Context;
+use crate::cli::output::Output;
+use crate::cli::report::{Exit, Failure};
+use serde_json::json;
+
+const SCHEMA: &str = "handoff.brief.v1";
+
+pub(super) fn run(common: &Common, request: &Brief, output: &mut Output) -> Result<Exit, Failure> {
+    let context = Context::open(common)?;
+    let moment = reading::now(&context)?;
+    let title = format!(
+        "Handoff brief for {} at event {}",
+        session_text(moment.session),
+        moment.seq
+    );
+    let markup = if request.markdown {
+        Markup::Markdown
+    } else {
+        Markup::Plain
+    };
+    let characters_max = usize::try_from(request.max_chars).unwrap_or(usize::MAX);
+    let briefing = Briefing::of(&moment.state, &moment.judge(), title);
+    let text = briefing.text(markup, characters_max);
+    output.line(text.trim_end());
+    let mut told = body(&moment);
+    if let Some(members) = told.as_object_mut() {
+        members.insert("text".to_owned(), json!(text));
+    }
+    output.document(SCHEMA, Exit::Yes, told);
+    Ok(Exit::Yes)
+}

@@ -1,0 +1,63 @@
+//! `can`: whether the session may act on claims.
+
+use super::reading::{asked, judged};
+use crate::cli::args::{Can, Common};
+use crate::cli::context::Context;
+use crate::cli::output::Output;
+use crate::cli::render::{because_json, claim_text, claims, next_for, reasons_text, weak_text};
+use crate::cli::report::{Exit, Failure};
+use crate::slice::Question;
+use crate::types::ClaimId;
+use crate::verdict::Judge;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const SCHEMA: &str = "handoff.can.v1";
+
+pub(super) fn run(common: &Common, request: &Can, output: &mut Output) -> Result<Exit, Failure> {
+    let context = Context::open(common)?;
+    let session = context.session()?;
+    let ids: BTreeSet<ClaimId> = request.ids.iter().cloned().collect();
+    let question = Question {
+        session: Some(session),
+        claims: ids.clone(),
+        ..Question::default()
+    };
+    let (state, basis) = asked(&context, &question)?;
+    let judge = Judge::new(&state, Some(session), context.now());
+    let verdicts = claims(&state, &judge, Some(&ids));
+    let all = verdicts.values().all(|verdict| verdict.admissible);
+    let exit = judged(&state, if all { Exit::Yes } else { Exit::No });
+    let mut told: Vec<Value> = Vec::new();
+    for (id, verdict) in &verdicts {
+        let because: Vec<Value> = (verdict.because.iter())
+            .map(|because| because_json(&state, because))
+            .collect();
+        let next = (!verdict.admissible).then(|| next_for(&state, id, verdict, Some(session)));
+        let line = claim_text(&state, id, verdict);
+        if verdict.admissible {
+            output.verdict("yes", &line);
+            if let Some(weak) = weak_text(&verdict.weak) {
+                output.line(&format!("    {weak}"));
+            }
+        } else {
+            output.verdict("no", &line);
+            output.line(&format!("    {}", reasons_text(&state, &verdict.because)));
+        }
+        if let Some(next) = &next {
+            output.line(&format!("    next: {next}"));
+        }
+        told.push(json!({
+            "claim": id,
+            "admissible": verdict.admissible,
+            "state": verdict.state,
+            "weak": !verdict.weak.is_empty(),
+            "weak_because": verdict.weak,
+            "because": because,
+            "next": next,
+        }));
+    }
+    let body = json!({ "basis": basis.to_string(), "session": session, "claims": told });
+    output.document(SCHEMA, exit, body);
+    Ok(exit)
+}

@@ -1,0 +1,197 @@
+//! `export`: the intact part of the ledger as lines of text.
+
+use crate::cli::args::{Common, Export};
+use crate::cli::context;
+use crate::cli::output::{Format, Output};
+use crate::cli::render::head_json;
+use crate::cli::report::{Exit, Failure};
+use crate::cli::source::{self, Source};
+use crate::export::{ExportedCapture, capture_line, event_line, header};
+use crate::store::{Read, Record};
+use crate::types::{Digest, Head, Seq};
+use crate::verify::{Basis, Outside, Report, Verification, Verifier};
+use serde_json::json;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+const SCHEMA: &str = "handoff.export.v1";
+/// How many records are read at a time.
+const BATCH: usize = 1024;
+
+/// The whole ledger is verified first; of one that is damaged, what stands before the first fault
+/// is written, and the exit is 4.
+pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Result<Exit, Failure> {
+    if request.out.is_none() && output.format() == Format::Json {
+        let message = "with --json the export goes to a file";
+        return Err(Failure::usage(message).next("handoff export --json -o FILE"));
+    }
+    let path = context::find(common, &context::current_folder(common)?)?;
+    let mut opened = source::own(&path, context::wait(common))?;
+    let mut verifier = Verifier::new(Outside {
+        expect: common.expect.clone(),
+        view: None,
+    });
+    source::walk(&mut opened, &mut verifier, output)?;
+    let commitments = verifier.commitments();
+    let report = verifier.finish(Basis::Unpinned);
+    let head = exportable(&report)?;
+    let wanted = if request.captures {
+        commitments.as_slice()
+    } else {
+        &[]
+    };
+    let mut sink = Sink::open(request.out.as_deref(), output)?;
+    let written = match &opened.source {
+        Source::Own(ledger) => write(ledger, &head, wanted, &mut sink),
+        Source::Copy(evidence) => write(evidence.as_ref(), &head, wanted, &mut sink),
+        Source::Unreadable | Source::Export(_) => Ok(()),
+    };
+    sink.close(written)?;
+    let exit = match report.result {
+        Verification::Tampered => Exit::Integrity,
+        Verification::Error
+        | Verification::Unlawful
+        | Verification::Undetermined
+        | Verification::Incomplete
+        | Verification::Empty
+        | Verification::SelfConsistent
+        | Verification::Verified => Exit::Yes,
+    };
+    if exit == Exit::Integrity {
+        output.note(&format!(
+            "the ledger is damaged: only its intact part was exported, up to event {}\n\
+             next: handoff verify",
+            head.seq
+        ));
+    }
+    if let Some(out) = &request.out {
+        output.line(&format!("{head}\nwritten to {}", out.display()));
+        let told = json!({
+            "head": head_json(&head),
+            "path": out.to_string_lossy(),
+            "faults_total": report.faults.total(),
+        });
+        output.document(SCHEMA, exit, told);
+    }
+    Ok(exit)
+}
+
+/// The head up to which there is something to export.
+fn exportable(report: &Report) -> Result<Head, Failure> {
+    let unexpected = report
+        .faults
+        .items()
+        .iter()
+        .find(|fault| fault.kind == "expect");
+    if let Some(fault) = unexpected {
+        return Err(Failure::integrity("expect", fault.detail.clone()).next("handoff verify"));
+    }
+    report.head.ok_or_else(|| {
+        let message = "there is no intact event to export";
+        Failure::cannot_judge("empty", message).next("handoff verify")
+    })
+}
+
+fn write(
+    store: &impl Read,
+    head: &Head,
+    commitments: &[Digest],
+    sink: &mut Sink<'_>,
+) -> Result<(), Failure> {
+    sink.write(&header(head))?;
+    let mut next = Seq::ZERO;
+    while next <= head.seq {
+        let batch = store.scan(next, BATCH)?;
+        if batch.is_empty() {
+            return Err(changed(next));
+        }
+        for (seq, Record(record)) in batch.iter().take_while(|(seq, _)| *seq <= head.seq) {
+            if *seq != next {
+                return Err(changed(next));
+            }
+            let line = event_line(record).map_err(|_| changed(next))?;
+            sink.write(&line)?;
+            next = seq.next();
+        }
+    }
+    let last = store.get(head.seq)?.map(|record| record.leaf());
+    if last != Some(head.leaf) {
+        return Err(changed(head.seq));
+    }
+    for commitment in commitments {
+        let Some(kept) = store.capture(commitment)? else {
+            continue;
+        };
+        sink.write(&capture_line(&ExportedCapture {
+            commitment: *commitment,
+            bytes: kept.bytes,
+            salt: kept.salt,
+        }))?;
+    }
+    Ok(())
+}
+
+fn changed(seq: Seq) -> Failure {
+    let message = format!("event {seq} is not the one that was verified a moment ago");
+    Failure::integrity("replaced", message).next("handoff verify")
+}
+
+/// Where an export goes.
+enum Sink<'a> {
+    Stdout(&'a mut Output),
+    File(&'a Path, BufWriter<File>),
+}
+
+impl<'a> Sink<'a> {
+    /// A new file, never one that is there already, nor one that a link leads to.
+    fn open(path: Option<&'a Path>, output: &'a mut Output) -> Result<Sink<'a>, Failure> {
+        let Some(path) = path else {
+            return Ok(Sink::Stdout(output));
+        };
+        match OpenOptions::new().write(true).create_new(true).open(path) {
+            Ok(file) => Ok(Sink::File(path, BufWriter::new(file))),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                let message = format!("{} exists already, and is left alone", path.display());
+                let next = "handoff export -o ANOTHER";
+                Err(Failure::environment("already_exists", message).next(next))
+            }
+            Err(error) => Err(refused(path, &error)),
+        }
+    }
+
+    fn write(&mut self, line: &str) -> Result<(), Failure> {
+        match self {
+            Sink::Stdout(output) => {
+                output.raw(line.as_bytes());
+                Ok(())
+            }
+            Sink::File(path, file) => file
+                .write_all(line.as_bytes())
+                .map_err(|error| refused(path, &error)),
+        }
+    }
+
+    /// Ends the export; of one that failed no file is left.
+    fn close(self, written: Result<(), Failure>) -> Result<(), Failure> {
+        let Sink::File(path, file) = self else {
+            return written;
+        };
+        let synced = written.and_then(|()| {
+            let file = file
+                .into_inner()
+                .map_err(|error| refused(path, error.error()))?;
+            file.sync_all().map_err(|error| refused(path, &error))
+        });
+        if synced.is_err() {
+            // Nothing is left to be said beyond why it failed.
+            let _ = std::fs::remove_file(path);
+        }
+        synced
+    }
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> Failure {
+    let message = format!("{} cannot be written: {error}", path.display());
+    Failure::environment("io", message).next("handoff export -o ANOTHER")
+}

@@ -1,0 +1,141 @@
+//! `import`: a ledger file made of an export.
+
+use crate::cli::args::{Common, Import};
+use crate::cli::context;
+use crate::cli::output::Output;
+use crate::cli::render::head_json;
+use crate::cli::report::{Exit, Failure};
+use crate::cli::source::{self, LineFault, Lines, Opened, Source, capture_of};
+use crate::export::Line;
+use crate::home::paths;
+use crate::store::sqlite::SqliteLedger;
+use crate::store::{Capture, Record, Store, Transaction};
+use crate::types::{Digest, Head};
+use crate::verify::{Basis, Outside, Report, Verification, Verifier};
+use serde_json::json;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+const SCHEMA: &str = "handoff.import.v1";
+/// How many records are appended at a time.
+const BATCH: usize = 1024;
+
+/// The export is verified whole before the ledger is made; nothing is pinned.
+pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Result<Exit, Failure> {
+    let mut opened = source::file(&request.file)?;
+    let mut verifier = Verifier::new(Outside {
+        expect: common.expect.clone(),
+        view: None,
+    });
+    source::walk(&mut opened, &mut verifier, output)?;
+    let report = verifier.finish(Basis::Unpinned);
+    let Opened { source, file, .. } = opened;
+    let (Source::Export(text), Some((digest, _))) = (source, file) else {
+        let message = format!("{} is no export", request.file.display());
+        let next = "handoff export -o FILE, where that ledger is";
+        return Err(Failure::environment("not_an_export", message).next(next));
+    };
+    let head = importable(&report, &request.file)?;
+    let path = place(common, request)?;
+    let wait = context::wait(common);
+    let (ledger, ()) = SqliteLedger::create(&path, wait, |ledger| {
+        ledger.transact(|tx| fill(tx, &text, digest))
+    })?;
+    drop(ledger);
+    output.line(&format!("{head}\nimported to {}", path.display()));
+    if let Some(ledger) = report.ledger.zip(report.signer.root_key) {
+        let (id, root) = ledger;
+        let basis = context::basis(common, &context::folders(common), &id, &root)?;
+        if basis == Basis::Unpinned {
+            output.line(&format!("next: handoff trust add {root}"));
+        }
+    }
+    let told = json!({
+        "head": head_json(&head),
+        "ledger": report.ledger,
+        "path": path.to_string_lossy(),
+        "root_key": report.signer.root_key,
+    });
+    output.document(SCHEMA, Exit::Yes, told);
+    Ok(Exit::Yes)
+}
+
+/// The head of an export that is one whole chain.
+fn importable(report: &Report, file: &Path) -> Result<Head, Failure> {
+    let shown = file.display();
+    let look = context::command(&["handoff", "verify", &file.to_string_lossy()]);
+    match (report.result, report.head) {
+        (Verification::Tampered, _) => {
+            let first = report.faults.items().first();
+            let first = first.map_or(String::new(), |fault| format!(": {}", fault.detail));
+            let message = format!("{shown} is not the chain that was signed{first}");
+            Err(Failure::integrity("tampered", message).next(look))
+        }
+        (Verification::Incomplete, _) => {
+            let why = report.incomplete.join("; ");
+            let message = format!("{shown} is incomplete: {why}");
+            Err(Failure::cannot_judge("incomplete", message).next(look))
+        }
+        (
+            Verification::Unlawful
+            | Verification::Undetermined
+            | Verification::SelfConsistent
+            | Verification::Verified,
+            Some(head),
+        ) => Ok(head),
+        (
+            Verification::Error
+            | Verification::Empty
+            | Verification::Unlawful
+            | Verification::Undetermined
+            | Verification::SelfConsistent
+            | Verification::Verified,
+            _,
+        ) => Err(Failure::cannot_judge("empty", format!("{shown} has no event")).next(look)),
+    }
+}
+
+/// Where the ledger is to be: as asked, else where one of this folder belongs.
+fn place(common: &Common, request: &Import) -> Result<PathBuf, Failure> {
+    if let Some(path) = request.to.as_ref().or(common.ledger.as_ref()) {
+        return Ok(path.clone());
+    }
+    let path = paths::place_for_ledger(&context::current_folder(common)?)?;
+    if let Some(folder) = path.parent() {
+        paths::make_folder(folder)?;
+    }
+    Ok(path)
+}
+
+/// Appends what the export holds, which must still be the text that was verified.
+fn fill(tx: &mut dyn Transaction, text: &File, expected: Digest) -> Result<(), Failure> {
+    let mut lines = Lines::of(text)?;
+    let mut records: Vec<Record> = Vec::new();
+    let mut captures: Vec<Capture> = Vec::new();
+    loop {
+        match lines.next_line() {
+            Ok(Some(Line::Header)) => {}
+            Ok(Some(Line::Record(record))) => records.push(Record(record)),
+            Ok(Some(Line::Capture(capture))) => captures.push(capture_of(capture)),
+            Ok(None) => break,
+            Err(LineFault::Io(failure)) => return Err(failure),
+            Err(LineFault::BrokenOff | LineFault::Export(_)) => return Err(changed()),
+        }
+        if records.len() + captures.len() >= BATCH {
+            tx.append(&records, &captures)?;
+            records.clear();
+            captures.clear();
+        }
+    }
+    tx.append(&records, &captures)?;
+    if lines.file().0 == expected {
+        Ok(())
+    } else {
+        Err(changed())
+    }
+}
+
+fn changed() -> Failure {
+    let message = "the export was changed while it was read";
+    Failure::environment("changed", message).retryable()
+}

@@ -1,0 +1,105 @@
+//! `key new`, `key show` and `key list`: keys outside the ledger, and those that it knows.
+
+use crate::cli::args::Common;
+use crate::cli::context::{self, Context};
+use crate::cli::output::Output;
+use crate::cli::report::{Exit, Failure};
+use crate::home::clock;
+use crate::home::keys;
+use crate::home::paths::{self, PathError};
+use crate::slice::Question;
+use crate::state::State;
+use serde_json::{Value, json};
+use std::path::Path;
+
+const SCHEMA: &str = "handoff.key.v1";
+const SCHEMA_LIST: &str = "handoff.keys.v1";
+
+/// Makes a key pair.
+pub(super) fn new(
+    common: &Common,
+    out: Option<&Path>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let path = match out {
+        Some(path) => path.to_owned(),
+        None => keys::default_path(&context::folders(common).keys()?),
+    };
+    let public = keys::create(&path, clock::random()?)?.public();
+    output.line(&public.to_string());
+    output.note(&format!("written to {}", path.display()));
+    let told = json!({ "key": public, "path": path.to_string_lossy() });
+    output.document(SCHEMA, Exit::Yes, told);
+    Ok(Exit::Yes)
+}
+
+/// Prints the public half of the key that signs.
+pub(super) fn show(common: &Common, output: &mut Output) -> Result<Exit, Failure> {
+    let path = context::key_path(common, &context::folders(common))?;
+    let public = keys::read(&path)?.public();
+    output.line(&public.to_string());
+    let told = json!({ "key": public, "path": path.to_string_lossy() });
+    output.document(SCHEMA, Exit::Yes, told);
+    Ok(Exit::Yes)
+}
+
+/// Lists the keys that the ledger at hand knows, if there is one, and this user's own.
+pub(super) fn list(common: &Common, output: &mut Output) -> Result<Exit, Failure> {
+    let named = common.ledger.as_deref().map(Path::as_os_str);
+    let cwd = context::current_folder(common)?;
+    let known = match paths::find_ledger(named, None, &cwd, paths::user()) {
+        Err(PathError::NoLedger { .. }) => None,
+        Err(error) => return Err(error.into()),
+        Ok(_) => Some(Context::open(common)?.ledger.ask(&Question::default())?),
+    };
+    let known = known.map(|state| of_ledger(&state, output));
+    let folder = context::folders(common).keys()?;
+    let mut own: Vec<Value> = Vec::new();
+    for listed in keys::list(&folder)? {
+        let (label, path) = (&listed.label, listed.path.to_string_lossy());
+        let (key, fault) = match &listed.public {
+            Ok(key) => (Some(*key), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let shown = match (&key, &fault) {
+            (Some(key), _) => key.to_string(),
+            (None, fault) => format!("cannot be used: {}", fault.as_deref().unwrap_or_default()),
+        };
+        output.line(&format!("yours: {label} {shown}"));
+        own.push(json!({ "label": label, "path": path, "key": key, "fault": fault }));
+    }
+    if own.is_empty() {
+        output.line("no key of yours; next: handoff key new");
+    }
+    output.document(SCHEMA_LIST, Exit::Yes, json!({ "keys": known, "own": own }));
+    Ok(Exit::Yes)
+}
+
+fn of_ledger(state: &State, output: &mut Output) -> Vec<Value> {
+    let root = state.ledger().map(|ledger| ledger.root);
+    let mut told = Vec::new();
+    for (id, key) in state.keys() {
+        let mut roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
+        if root == Some(*id) {
+            roles.insert(0, "root");
+        }
+        let revoked = match key.revoked {
+            Some(revocation) => format!(", revoked at event {}", revocation.seq),
+            None => String::new(),
+        };
+        output.line(&format!("{} {id} {}{revoked}", key.label, roles.join(", ")));
+        told.push(json!({
+            "key": id,
+            "label": key.label,
+            "roles": key.roles,
+            "root": root == Some(*id),
+            "authorized": key.authorized,
+            "by": key.by,
+            "revoked": key.revoked.map(|revocation| json!({
+                "seq": revocation.seq,
+                "compromised_since": revocation.compromised_since,
+            })),
+        }));
+    }
+    told
+}

@@ -1,0 +1,141 @@
+//! `log`: the events, one line each.
+
+use super::reading::no_event;
+use crate::chain::VerifiedEvent;
+use crate::cli::args::{Common, Log};
+use crate::cli::context::Context;
+use crate::cli::output::{Format, Output};
+use crate::cli::quote::quoted_within;
+use crate::cli::report::{Exit, Failure};
+use crate::rules::Refusal;
+use crate::store::Record;
+use crate::types::Seq;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+
+/// Most characters of a body that a line for a person shows.
+const BODY_CHARACTERS_MAX: usize = 100;
+
+pub(super) fn run(common: &Common, request: &Log, output: &mut Output) -> Result<Exit, Failure> {
+    let context = Context::open(common)?;
+    let head = context.head()?;
+    let to = request.to.unwrap_or(head.seq).min(head.seq);
+    let mut from = request.from.unwrap_or(Seq::ZERO);
+    if from > head.seq {
+        return Err(no_event(from, &head));
+    }
+    if request.to.is_some_and(|to| to < from) {
+        let message = format!("--from {from} is after --to {to}");
+        return Err(Failure::usage(message).next("handoff log"));
+    }
+    let picks_all = request.session.is_none() && request.kind.is_none() && request.claim.is_none();
+    if let Some(limit) = request.limit.filter(|_| picks_all) {
+        from = from.max(Seq(to.0.saturating_add(1).saturating_sub(limit)));
+    }
+    let limit = request
+        .limit
+        .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let format = output.format();
+    let mut newest: VecDeque<Entry> = VecDeque::new();
+    context
+        .ledger
+        .replay_from(from, to, |event, refusal, record| {
+            if !is_picked(request, event) || output.is_closed() {
+                return;
+            }
+            let entry = match format {
+                Format::Text => Entry::Line(text(event, refusal.as_ref(), record)),
+                Format::Json => Entry::Value(value(event, refusal.as_ref(), record)),
+            };
+            match limit {
+                None => entry.print(output),
+                Some(limit) => {
+                    if newest.len() >= limit {
+                        newest.pop_front();
+                    }
+                    newest.push_back(entry);
+                }
+            }
+        })?;
+    for entry in newest {
+        entry.print(output);
+    }
+    Ok(Exit::Yes)
+}
+
+/// An event as it is printed.
+enum Entry {
+    Line(String),
+    Value(Value),
+}
+
+impl Entry {
+    fn print(self, output: &mut Output) {
+        match self {
+            Entry::Line(line) => output.line(&line),
+            Entry::Value(value) => output.json_line(&value),
+        }
+    }
+}
+
+fn is_picked(request: &Log, event: &VerifiedEvent) -> bool {
+    let event = event.event();
+    let of_session = request
+        .session
+        .is_none_or(|session| event.session == session || event.seq == session);
+    let of_kind = (request.kind.as_deref()).is_none_or(|kind| event.body.kind() == kind);
+    let of_claim = (request.claim.as_ref()).is_none_or(|claim| event.body.claims().contains(claim));
+    of_session && of_kind && of_claim
+}
+
+/// The body of a record as it was signed.
+pub(super) fn body(record: &Record) -> Value {
+    let bytes = record.event_bytes().unwrap_or_default();
+    let event: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    event.get("body").cloned().unwrap_or_default()
+}
+
+fn value(event: &VerifiedEvent, refusal: Option<&Refusal>, record: &Record) -> Value {
+    let (leaf, event) = (event.leaf(), event.event());
+    json!({
+        "seq": event.seq,
+        "hash": leaf,
+        "kind": event.body.kind(),
+        "session": event.session,
+        "key": event.key,
+        "time": event.time,
+        "body": body(record),
+        "refused": refusal.map(refused),
+    })
+}
+
+/// A refusal as JSON.
+pub(super) fn refused(refusal: &Refusal) -> Value {
+    json!({ "rule": refusal.rule, "detail": refusal.detail })
+}
+
+fn text(event: &VerifiedEvent, refusal: Option<&Refusal>, record: &Record) -> String {
+    let event = event.event();
+    let session = match event.session {
+        Seq::ZERO => String::new(),
+        session => format!(" in {session}"),
+    };
+    let refused = match refusal {
+        Some(refusal) => format!(" REFUSED {}", refusal.rule),
+        None => String::new(),
+    };
+    let claims = event.body.claims();
+    let about = match claims.is_empty() {
+        true => quoted_within(&body(record).to_string(), BODY_CHARACTERS_MAX),
+        false => claims
+            .iter()
+            .map(|claim| claim.as_str())
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    let kind = event.body.kind();
+    format!(
+        "{} {} {kind}{session}{refused} {about}",
+        event.seq, event.time
+    )
+}

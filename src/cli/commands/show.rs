@@ -1,0 +1,98 @@
+//! `show`: one event, as it was signed.
+
+use super::log::{body, refused};
+use super::reading::no_event;
+use crate::cli::args::{Common, Show};
+use crate::cli::context::Context;
+use crate::cli::output::{Format, Output};
+use crate::cli::quote::quoted;
+use crate::cli::report::{Exit, Failure};
+use crate::slice::Question;
+use crate::types::hex;
+use serde_json::{Value, json};
+
+const SCHEMA: &str = "handoff.show.v1";
+
+/// With `--raw` and without `--json`, standard output is the event's bytes and nothing else: what
+/// the signature is over, by DSSE. The leaf is SHA-256 of 0x00, the signature and these bytes.
+pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Result<Exit, Failure> {
+    let context = Context::open(common)?;
+    let head = context.head()?;
+    if request.seq > head.seq {
+        return Err(no_event(request.seq, &head));
+    }
+    let mut found = None;
+    context
+        .ledger
+        .replay_from(request.seq, request.seq, |event, refusal, record| {
+            found = Some((event.clone(), refusal, record.clone()));
+        })?;
+    let Some((verified, refusal, record)) = found else {
+        return Err(no_event(request.seq, &head));
+    };
+    let bytes = record.event_bytes().unwrap_or_default();
+    if request.raw && output.format() == Format::Text {
+        output.raw(bytes);
+        return Ok(Exit::Yes);
+    }
+    let state = context.ledger.ask(&Question {
+        cited: [request.seq].into(),
+        ..Question::default()
+    })?;
+    let is_void = state.is_void(request.seq);
+    let event = verified.event();
+    let signature = hex(record.signature().unwrap_or_default());
+    let body = body(&record);
+    output.line(&format!(
+        "{} {} {}",
+        event.seq,
+        event.body.kind(),
+        event.time
+    ));
+    if let Some(refusal) = &refusal {
+        output.line(&format!(
+            "refused {}: {}",
+            refusal.rule,
+            quoted(&refusal.detail)
+        ));
+    }
+    if is_void {
+        output.line("void: the key that signed it, or what it cites, was compromised");
+    }
+    output.line(&format!("session {}", event.session));
+    output.line(&format!("key {}", event.key));
+    output.line(&format!("leaf {}", verified.leaf()));
+    output.line(&format!("prev {}", event.prev));
+    output.line(&format!("signature {signature}"));
+    for (name, value) in body.as_object().into_iter().flatten() {
+        output.line(&format!("  {name}: {}", shown(value)));
+    }
+    let told = json!({
+        "seq": event.seq,
+        "hash": verified.leaf(),
+        "prev": event.prev,
+        "kind": event.body.kind(),
+        "v": event.body.v(),
+        "session": event.session,
+        "key": event.key,
+        "time": event.time,
+        "body": body,
+        "signature": signature,
+        "event": String::from_utf8_lossy(bytes),
+        "refused": refusal.as_ref().map(refused),
+        "void": is_void,
+        "basis": head.to_string(),
+    });
+    output.document(SCHEMA, Exit::Yes, told);
+    Ok(Exit::Yes)
+}
+
+/// A member of a body: texts quoted, all else as JSON.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
+    }
+}

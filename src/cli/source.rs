@@ -1,0 +1,357 @@
+//! Where a whole ledger is read from in order to be verified: a store or an export.
+
+use super::output::Output;
+use super::report::Failure;
+use crate::export::{ExportError, ExportedCapture, LINE_BYTES_MAX, Line, Reader};
+use crate::hash::Running;
+use crate::store::evidence::{self, Evidence, EvidenceError};
+use crate::store::sqlite::SqliteLedger;
+use crate::store::{Capture, Read, Record, StoreError};
+use crate::types::{Digest, Seq};
+use crate::verify::Verifier;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read as _, Seek};
+use std::path::Path;
+use std::time::Duration;
+
+/// How many records are read at a time, so that no writer waits for a reader.
+const BATCH: usize = 1024;
+
+/// A ledger file, opened.
+pub enum Source {
+    /// This machine's own, in use.
+    Own(SqliteLedger),
+    /// A private copy of one that somebody handed over, or that is damaged.
+    Copy(Box<Evidence>),
+    /// One of our ledgers by its header, of which no row can be read.
+    Unreadable,
+    /// A text that may be an export.
+    Export(File),
+}
+
+/// A source, and what opening it brought to light.
+pub struct Opened {
+    /// Where records are read from.
+    pub source: Source,
+    /// What is wrong with the file around the records.
+    pub faults: Vec<(&'static str, String)>,
+    /// Why there may be more than what is in the file.
+    pub incomplete: Vec<String>,
+    /// SHA-256 and length of the file, where it was read whole.
+    pub file: Option<(Digest, u64)>,
+}
+
+impl Opened {
+    fn just(source: Source) -> Opened {
+        Opened {
+            source,
+            faults: Vec::new(),
+            incomplete: Vec::new(),
+            file: None,
+        }
+    }
+}
+
+/// Opens this machine's own ledger; if it is damaged, a copy of it as evidence.
+///
+/// # Errors
+/// If it is no ledger, or cannot be read.
+pub fn own(path: &Path, wait: Duration) -> Result<Opened, Failure> {
+    match SqliteLedger::open(path, wait) {
+        Ok(ledger) => Ok(Opened::just(Source::Own(ledger))),
+        Err(
+            StoreError::Schema { .. } | StoreError::Storage { .. } | StoreError::Sidecar { .. },
+        ) => copy(path),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens a file that somebody handed over: a ledger, or an export if it begins as one.
+///
+/// # Errors
+/// If it is neither, or cannot be read.
+pub fn file(path: &Path) -> Result<Opened, Failure> {
+    let mut file = evidence::open_text(path)?;
+    let mut first = [0; 1];
+    let begins_as_text = file.read_exact(&mut first).is_ok() && first == *b"{";
+    if begins_as_text {
+        file.rewind().map_err(unreadable)?;
+        return Ok(Opened::just(Source::Export(file)));
+    }
+    drop(file);
+    copy(path)
+}
+
+fn copy(path: &Path) -> Result<Opened, Failure> {
+    match Evidence::open(path) {
+        Ok(evidence) => Ok(Opened {
+            incomplete: beside(evidence.sidecars()),
+            file: Some((evidence.sha256(), evidence.bytes())),
+            faults: Vec::new(),
+            source: Source::Copy(Box::new(evidence)),
+        }),
+        Err(error) => damaged(*error),
+    }
+}
+
+/// A file that is one of our ledgers by its header, but altered or damaged.
+fn damaged(error: EvidenceError) -> Result<Opened, Failure> {
+    let kind = match &error.fault {
+        StoreError::Schema { .. } => "schema",
+        StoreError::Storage { .. } => "storage",
+        StoreError::Busy { .. }
+        | StoreError::Io { .. }
+        | StoreError::Full { .. }
+        | StoreError::Absent { .. }
+        | StoreError::AlreadyExists { .. }
+        | StoreError::NotALedger { .. }
+        | StoreError::Sidecar { .. }
+        | StoreError::Newer { .. }
+        | StoreError::Guarded { .. }
+        | StoreError::NotNext { .. }
+        | StoreError::TooLarge { .. }
+        | StoreError::Empty { .. }
+        | StoreError::Indeterminate { .. }
+        | StoreError::IndexUnusable { .. } => return Err(error.fault.into()),
+    };
+    if !error.is_ledger_by_header {
+        return Err(Failure::environment(
+            "not_a_ledger",
+            error.fault.to_string(),
+        ));
+    }
+    let mut details = error.damage;
+    if details.is_empty() {
+        details.push(error.fault.to_string());
+    }
+    Ok(Opened {
+        source: error.salvage.map_or(Source::Unreadable, Source::Copy),
+        faults: details.into_iter().map(|detail| (kind, detail)).collect(),
+        incomplete: beside(&error.sidecars),
+        file: error.sha256.zip(error.bytes),
+    })
+}
+
+fn beside(sidecars: &[std::path::PathBuf]) -> Vec<String> {
+    let told = |path: &std::path::PathBuf| {
+        format!("{} lies beside it and may hold events", path.display())
+    };
+    sidecars.iter().map(told).collect()
+}
+
+/// Hands every record and capture of a source to a verifier, and then what is wrong around them.
+///
+/// # Errors
+/// If the source cannot be read, which says nothing of the ledger.
+pub fn walk(
+    opened: &mut Opened,
+    verifier: &mut Verifier,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    match &mut opened.source {
+        Source::Own(ledger) => walk_store(ledger, verifier, output)?,
+        Source::Copy(evidence) => walk_store(evidence.as_ref(), verifier, output)?,
+        Source::Unreadable => {}
+        Source::Export(file) => opened.file = Some(walk_export(file, verifier)?),
+    }
+    for (kind, detail) in &opened.faults {
+        verifier.fault(None, kind, detail.clone());
+    }
+    for why in &opened.incomplete {
+        verifier.incomplete(why.clone());
+    }
+    Ok(())
+}
+
+fn walk_store(
+    store: &impl Read,
+    verifier: &mut Verifier,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let last = match store.head() {
+        Ok(Some((last, _))) => last,
+        Ok(None) => return Ok(()),
+        Err(error) => return tampered(error, None, verifier),
+    };
+    let progress = output.progress("verifying", last.0.saturating_add(1));
+    let mut next = Seq::ZERO;
+    // What others append meanwhile is left for the next verification.
+    while next <= last {
+        let batch = match store.scan(next, BATCH) {
+            Ok(batch) => batch,
+            Err(error) => return tampered(error, Some(next), verifier),
+        };
+        if batch.is_empty() {
+            break;
+        }
+        for (seq, Record(bytes)) in batch.iter().take_while(|(seq, _)| *seq <= last) {
+            verifier.record(*seq, bytes);
+            progress.advance();
+        }
+        next = batch.last().map_or(last, |(seq, _)| *seq).next();
+    }
+    for commitment in verifier.commitments() {
+        match store.capture(&commitment) {
+            Ok(Some(kept)) => {
+                verifier.capture(&commitment, &kept.salt, kept.bytes.as_deref());
+            }
+            Ok(None) => {}
+            Err(error) => tampered(error, None, verifier)?,
+        }
+    }
+    Ok(())
+}
+
+/// A fault of the file's contents is one of the ledger; any other is the machine's.
+fn tampered(error: StoreError, seq: Option<Seq>, verifier: &mut Verifier) -> Result<(), Failure> {
+    if !matches!(
+        error,
+        StoreError::Schema { .. } | StoreError::Storage { .. }
+    ) {
+        return Err(error.into());
+    }
+    verifier.fault(seq, error.code(), error.to_string());
+    Ok(())
+}
+
+/// Reads an export's lines, its digest and length.
+pub struct Lines {
+    file: BufReader<File>,
+    reader: Reader,
+    digest: Running,
+    bytes: u64,
+}
+
+/// Why the next line of an export could not be read.
+pub enum LineFault {
+    /// The system refused.
+    Io(Failure),
+    /// It breaks off in the middle of a line.
+    BrokenOff,
+    /// It is not what may stand there.
+    Export(ExportError),
+}
+
+impl Lines {
+    /// The lines of a file, from its beginning.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn of(file: &File) -> Result<Lines, Failure> {
+        let mut file = file.try_clone().map_err(unreadable)?;
+        file.rewind().map_err(unreadable)?;
+        Ok(Lines {
+            file: BufReader::new(file),
+            reader: Reader::new(),
+            digest: Running::new(),
+            bytes: 0,
+        })
+    }
+
+    /// The next line, or nothing at the end.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn next_line(&mut self) -> Result<Option<Line>, LineFault> {
+        let mut line = Vec::new();
+        let limit = u64::try_from(LINE_BYTES_MAX)
+            .unwrap_or(u64::MAX)
+            .saturating_add(1);
+        let read = (&mut self.file).take(limit).read_until(b'\n', &mut line);
+        read.map_err(|error| LineFault::Io(unreadable(error)))?;
+        if line.is_empty() {
+            return Ok(None);
+        }
+        self.digest.add(&line);
+        let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
+        self.bytes = self.bytes.saturating_add(length);
+        if line.last() != Some(&b'\n') && length < limit {
+            return Err(LineFault::BrokenOff);
+        }
+        self.reader.line(&line).map(Some).map_err(LineFault::Export)
+    }
+
+    /// SHA-256 of all lines, and their length.
+    pub fn file(&self) -> (Digest, u64) {
+        (self.digest.clone().finish(), self.bytes)
+    }
+
+    /// Holds the header to what was read.
+    ///
+    /// # Errors
+    /// What the header says and the lines do not.
+    pub fn finish(self) -> Result<(), ExportError> {
+        self.reader.finish().map(drop)
+    }
+}
+
+/// What the store keeps, of what a line holds.
+pub fn capture_of(line: ExportedCapture) -> Capture {
+    let ExportedCapture {
+        commitment,
+        bytes,
+        salt,
+    } = line;
+    Capture {
+        commitment,
+        salt,
+        bytes,
+    }
+}
+
+fn walk_export(file: &File, verifier: &mut Verifier) -> Result<(Digest, u64), Failure> {
+    let mut lines = Lines::of(file)?;
+    let mut next = Seq::ZERO;
+    loop {
+        match lines.next_line() {
+            Ok(Some(Line::Header)) => {}
+            Ok(Some(Line::Record(record))) => {
+                verifier.record(next, &record);
+                next = next.next();
+            }
+            Ok(Some(Line::Capture(capture))) => {
+                let bytes = capture.bytes.as_deref();
+                verifier.capture(&capture.commitment, &capture.salt, bytes);
+            }
+            Ok(None) => break,
+            Err(LineFault::Io(failure)) => return Err(failure),
+            Err(LineFault::BrokenOff) => {
+                verifier.incomplete("the export breaks off in the middle of a line");
+                return Ok(lines.file());
+            }
+            Err(LineFault::Export(error)) => {
+                judge_text(error, next, verifier)?;
+                return Ok(lines.file());
+            }
+        }
+    }
+    let read = lines.file();
+    if let Err(error) = lines.finish() {
+        judge_text(error, next, verifier)?;
+    }
+    Ok(read)
+}
+
+fn judge_text(error: ExportError, next: Seq, verifier: &mut Verifier) -> Result<(), Failure> {
+    let detail = error.to_string();
+    match error {
+        ExportError::Header { .. } => {
+            return Err(Failure::environment("not_a_ledger", detail).next("handoff help verify"));
+        }
+        ExportError::Count { .. } => verifier.incomplete(detail),
+        ExportError::Commitment { .. } => verifier.fault(None, "capture", detail),
+        ExportError::Ledger { .. } | ExportError::Head { .. } => {
+            verifier.fault(None, "export_header", detail);
+        }
+        ExportError::Record { .. }
+        | ExportError::NotALine { .. }
+        | ExportError::Unexpected { .. } => {
+            verifier.fault(Some(next), "export_line", detail);
+        }
+    }
+    Ok(())
+}
+
+fn unreadable(error: std::io::Error) -> Failure {
+    Failure::environment("io", format!("the file cannot be read: {error}"))
+}

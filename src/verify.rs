@@ -1,0 +1,392 @@
+//! A full verification: every record, every fault, and what is not proven all the same.
+//!
+//! ```text
+//!  record ──▶ Walk ──verified──▶ State, Tree, commitments     (until the first fault)
+//!               └────faults────▶ Report                       (to the end)
+//! ```
+//!
+//! Nothing is ever run, and nothing recorded is believed beyond what its signature says.
+
+use crate::chain::Walk;
+use crate::event::{Body, ProbeReceipt};
+use crate::hash;
+use crate::merkle::Tree;
+use crate::state::State;
+use crate::types::{Digest, Head, HeadLine, Leaf, LedgerId, Seq};
+pub use crate::verify_report::{
+    Basis, By, End, FAULTS_MAX, Fault, Listed, RefusedEvent, Report, Signer, Verification,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What outside the ledger says where it stood.
+#[derive(Debug, Clone, Default)]
+pub struct Outside {
+    /// The head that somebody wrote down.
+    pub expect: Option<HeadLine>,
+    /// The head that this machine verified before.
+    pub view: Option<(Seq, Leaf)>,
+}
+
+/// What an event commits to outside the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Commitment {
+    /// To this many bytes, with their salt.
+    Bytes(u64),
+    /// To a salt alone, by its digest.
+    Salt(Digest),
+}
+
+/// Takes in records one by one, and tells in the end what they are.
+pub struct Verifier {
+    walk: Walk,
+    state: State,
+    tree: Tree,
+    records: u64,
+    intact: bool,
+    faults: Listed<Fault>,
+    incomplete: Vec<String>,
+    not_proven: Vec<String>,
+    outside: Outside,
+    first: Option<Leaf>,
+    seen_expected: Option<Leaf>,
+    seen_viewed: Option<Leaf>,
+    last: Option<Seq>,
+    commitments: BTreeMap<Digest, Commitment>,
+    seen: BTreeSet<Digest>,
+}
+
+impl Verifier {
+    /// A verifier that awaits the first record.
+    pub fn new(outside: Outside) -> Verifier {
+        Verifier {
+            walk: Walk::from_genesis(),
+            state: State::new(),
+            tree: Tree::new(),
+            records: 0,
+            intact: true,
+            faults: Listed::default(),
+            incomplete: Vec::new(),
+            not_proven: Vec::new(),
+            outside,
+            first: None,
+            seen_expected: None,
+            seen_viewed: None,
+            last: None,
+            commitments: BTreeMap::new(),
+            seen: BTreeSet::new(),
+        }
+    }
+
+    /// Takes in the record found at `seq`. After the first fault the state is left as it is.
+    pub fn record(&mut self, seq: Seq, record: &[u8]) {
+        self.records = self.records.saturating_add(1);
+        self.last = Some(seq);
+        self.note_leaf(seq, hash::leaf(record));
+        match self.walk.step(seq, record) {
+            Ok(event) if self.intact => {
+                self.tree.add(event.leaf());
+                if let Body::ProbeReceipt(receipt) = &event.event().body {
+                    self.commit(receipt);
+                }
+                self.state.apply(&event);
+            }
+            Ok(_) => {}
+            Err(faults) => {
+                for fault in faults {
+                    self.fault(Some(fault.seq), fault.kind.name(), fault.kind.to_string());
+                }
+            }
+        }
+    }
+
+    /// Notes what is wrong with what holds the records; what follows is no part of the chain.
+    pub fn fault(&mut self, seq: Option<Seq>, kind: &'static str, detail: impl Into<String>) {
+        self.intact = false;
+        let detail = detail.into();
+        self.faults.add(Fault { seq, kind, detail });
+    }
+
+    /// Notes why there may be more than what was read.
+    pub fn incomplete(&mut self, why: impl Into<String>) {
+        self.incomplete.push(why.into());
+    }
+
+    /// Notes what this verification could not look at.
+    pub fn not_proven(&mut self, what: impl Into<String>) {
+        self.not_proven.push(what.into());
+    }
+
+    /// The state of the intact prefix.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Whether no fault was found so far.
+    pub fn is_intact(&self) -> bool {
+        self.intact
+    }
+
+    /// The commitments of the intact prefix that were not erased, ascending.
+    pub fn commitments(&self) -> Vec<Digest> {
+        let erased = self.state.erased();
+        self.commitments
+            .keys()
+            .filter(|commitment| !erased.contains_key(*commitment))
+            .copied()
+            .collect()
+    }
+
+    fn missing(&self) -> usize {
+        // Of nothing, nothing is kept.
+        let empty = Some(&Commitment::Bytes(0));
+        self.commitments()
+            .iter()
+            .filter(|commitment| !self.seen.contains(*commitment))
+            .filter(|commitment| self.commitments.get(*commitment) != empty)
+            .count()
+    }
+
+    /// Compares what is kept under a commitment; one that no event of the prefix holds is passed
+    /// over.
+    pub fn capture(
+        &mut self,
+        commitment: &Digest,
+        salt: &[u8; hash::SALT_BYTES],
+        bytes: Option<&[u8]>,
+    ) {
+        let Some(expected) = self.commitments.get(commitment).copied() else {
+            return;
+        };
+        let differs = match (expected, bytes) {
+            (Commitment::Bytes(length), Some(bytes)) => {
+                let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+                hash::commitment(salt, bytes) != *commitment || found != length
+            }
+            // Without the bytes there is nothing to compare: as if it were not there.
+            (Commitment::Bytes(_), None) => return,
+            (Commitment::Salt(digest), None) => hash::salt(salt) != digest,
+            (Commitment::Salt(digest), Some(bytes)) => {
+                hash::salt(salt) != digest || hash::commitment(salt, bytes) != *commitment
+            }
+        };
+        self.seen.insert(*commitment);
+        if differs {
+            let detail = format!("what is kept under commitment {commitment} is something else");
+            // The chain itself stays as intact as it is.
+            self.faults.add(Fault {
+                seq: None,
+                kind: "capture",
+                detail,
+            });
+        }
+    }
+
+    fn commit(&mut self, receipt: &ProbeReceipt) {
+        for output in receipt
+            .outputs
+            .iter()
+            .flat_map(|it| [&it.stdout, &it.stderr])
+        {
+            let length = output.kept.length;
+            // Of output of which nothing was kept, nothing can be missing.
+            if length > 0 {
+                self.commitments
+                    .insert(output.kept.commitment, Commitment::Bytes(length));
+            }
+        }
+        if let Some(redacted) = &receipt.redacted {
+            let salt = Commitment::Salt(redacted.salt_digest);
+            self.commitments.insert(redacted.commitment, salt);
+        }
+    }
+
+    fn note_leaf(&mut self, seq: Seq, leaf: Leaf) {
+        if seq == Seq::ZERO {
+            self.first = Some(leaf);
+        }
+        let expected = self.outside.expect.as_ref().map(|head| head.seq);
+        if expected == Some(seq) {
+            self.seen_expected = Some(leaf);
+        }
+        if self.outside.view.is_some_and(|(viewed, _)| viewed == seq) {
+            self.seen_viewed = Some(leaf);
+        }
+    }
+
+    /// Holds what was read to what is known outside, and tells the result. `basis` is where trust in
+    /// the root of [`Verifier::state`] comes from.
+    pub fn finish(mut self, basis: Basis) -> Report {
+        self.check_view();
+        self.check_expected();
+        let head = self.state.head();
+        let end = self.end(head.as_ref());
+        let acknowledged = self.state.acknowledged();
+        let mut refused = Listed::default();
+        let mut unlawful = false;
+        for (seq, refusal) in self.state.refused() {
+            let known = acknowledged.is_some_and(|up_to| *seq <= up_to);
+            unlawful |= !known;
+            refused.add(RefusedEvent {
+                seq: *seq,
+                rule: refusal.rule.as_str(),
+                detail: refusal.detail.clone(),
+                acknowledged: known,
+            });
+        }
+        let mut voided = Listed::default();
+        for seq in self.state.voided() {
+            voided.add(seq);
+        }
+        let mut clock_went_back = Listed::default();
+        for seq in self.state.clock_went_back() {
+            clock_went_back.add(*seq);
+        }
+        let result = if self.faults.total() > 0 {
+            Verification::Tampered
+        } else if unlawful {
+            Verification::Unlawful
+        } else if self.state.undetermined().is_some() {
+            Verification::Undetermined
+        } else if !self.incomplete.is_empty() {
+            Verification::Incomplete
+        } else if head.is_none() {
+            Verification::Empty
+        } else if basis == Basis::Unpinned {
+            Verification::SelfConsistent
+        } else {
+            Verification::Verified
+        };
+        let not_proven = self.told(&end, basis, head.is_some());
+        Report {
+            result,
+            ledger: self.state.ledger().map(|ledger| ledger.id),
+            events: head.map_or(0, |head| head.seq.0.saturating_add(1)),
+            records: self.records,
+            head,
+            root: self.tree.root(),
+            signer: Signer {
+                basis,
+                root_key: self.state.ledger().map(|ledger| ledger.root),
+            },
+            end,
+            faults: self.faults,
+            refused,
+            voided,
+            enrolled_by_compromised: self.state.authorized_by_compromised(),
+            clock_went_back,
+            undetermined: self.state.undetermined(),
+            incomplete: self.incomplete,
+            not_proven,
+        }
+    }
+
+    fn check_view(&mut self) {
+        let Some((seq, expected)) = self.outside.view else {
+            return;
+        };
+        match self.seen_viewed {
+            Some(found) if found == expected => {}
+            Some(found) => self.fault(
+                Some(seq),
+                "fork",
+                format!("this machine verified {expected} there, the ledger has {found}"),
+            ),
+            None => {
+                let end = self.last.map_or("without an event".to_owned(), |last| {
+                    format!("at event {last}")
+                });
+                let detail =
+                    format!("this machine verified up to event {seq}, the ledger ends {end}");
+                self.fault(Some(seq), "rollback", detail);
+            }
+        }
+    }
+
+    fn check_expected(&mut self) {
+        let Some(expected) = self.outside.expect.clone() else {
+            return;
+        };
+        let ledger = self.first.map(|leaf| LedgerId(leaf.0).short());
+        if ledger.as_ref() == Some(&expected.ledger) && self.seen_expected == Some(expected.leaf) {
+            return;
+        }
+        let found = match (ledger, self.seen_expected) {
+            (None, _) => "nothing".to_owned(),
+            (Some(ledger), None) => format!("ledger {ledger} without that event"),
+            (Some(ledger), Some(leaf)) => {
+                let seq = expected.seq;
+                HeadLine { ledger, seq, leaf }.to_string()
+            }
+        };
+        let detail = format!("expected {expected}, found {found}");
+        self.fault(Some(expected.seq), "expect", detail);
+    }
+
+    /// By what the end is known, and up to which event.
+    fn end(&self, head: Option<&Head>) -> End {
+        let none = End {
+            proven: false,
+            by: By::None,
+            seq: None,
+        };
+        let Some(head) = head else {
+            return none;
+        };
+        let expect = self.outside.expect.as_ref().map(|expect| expect.seq);
+        let view = self.outside.view.map(|(seq, _)| seq);
+        let (by, seq) = match (expect, view) {
+            (Some(expect), Some(view)) if view > expect => (By::View, view),
+            (Some(expect), _) => (By::Expect, expect),
+            (None, Some(view)) => (By::View, view),
+            (None, None) => return none,
+        };
+        if seq > head.seq || self.faults.total() > 0 {
+            return none;
+        }
+        End {
+            proven: seq == head.seq,
+            by,
+            seq: Some(seq),
+        }
+    }
+
+    fn told(&mut self, end: &End, basis: Basis, has_events: bool) -> Vec<String> {
+        let mut told = std::mem::take(&mut self.not_proven);
+        if !has_events {
+            return told;
+        }
+        if basis == Basis::Unpinned {
+            told.push(
+                "whose ledger it is: its root key is not pinned, and anyone can make a ledger"
+                    .to_owned(),
+            );
+        }
+        if !end.proven {
+            told.push(match end.seq {
+                Some(seq) => format!(
+                    "that it ends here: outside it is known up to event {seq}, and later events \
+                     may have been cut off"
+                ),
+                None => "that it ends here: nothing outside says where it ends, and later events \
+                         may have been cut off"
+                    .to_owned(),
+            });
+        }
+        match self.missing() {
+            0 => {}
+            missing => told.push(format!(
+                "what {missing} commitments stand for: the captured output is not here, and no \
+                 event says that it was erased"
+            )),
+        }
+        told.extend(
+            [
+                "that what was signed was true: a signer can lie at the moment of writing",
+                "when it happened: times are the signer's own clock, order is that of the chain",
+                "that nothing was left out before it was signed",
+            ]
+            .map(str::to_owned),
+        );
+        told
+    }
+}
