@@ -3,14 +3,15 @@
 mod cli_support;
 
 use cli_support::forge::{Forger, NOWHERE, signed};
-use cli_support::{Agent, Machine, admissible, code};
+use cli_support::{Agent, Machine, admissible, code, verdict};
 use handoff_ledger::event::{
-    ActionGated, Body, BoundaryReverified, ClaimFlagged, ClaimPromoted, ClaimRetracted,
-    ClaimVerified, EventAcknowledged, GateDecision, KeyAuthorized, KeyRevoked, LedgerUpgraded,
-    ProbeReceipt, ReverifiedEntry, Role, SessionOpened, SessionSealed, Unknown,
+    ActionGated, AmbientDeclared, AmbientEntry, AxisRecorded, Body, BoundaryReverified,
+    ClaimFlagged, ClaimPromoted, ClaimRetracted, ClaimVerified, EventAcknowledged, GateDecision,
+    KeyAuthorized, KeyRevoked, LedgerUpgraded, ProbeReceipt, ReverifiedEntry, Role, SessionOpened,
+    SessionSealed, Unknown,
 };
 use handoff_ledger::key::SigningKey;
-use handoff_ledger::types::{Ascending, Digest, Seq};
+use handoff_ledger::types::{Ascending, AxisName, Digest, Seq};
 use serde_json::{Value, json};
 
 /// A ledger with a sealed session of the root, and an open one of a recorder who will forge.
@@ -190,12 +191,12 @@ fn forgeries(scene: &Scene, forger: &Forger) -> Vec<Forgery> {
         }
         .into(),
     );
-    let earlier = handoff_ledger::event::AxisRecorded {
+    let earlier = AxisRecorded {
         receipt: Seq(3),
         ..axis.clone()
     };
     add("dangling_reference", mallory(), scene.open, earlier.into());
-    let unsuccessful = handoff_ledger::event::AxisRecorded {
+    let unsuccessful = AxisRecorded {
         receipt: failed,
         ..axis
     };
@@ -437,5 +438,47 @@ fn a_ledger_cut_short_is_a_rollback_until_it_is_acknowledged() {
         .root
         .ok("acknowledge --rollback --reason 'restored from a backup'");
     assert_eq!(admissible(&scene.root.ok("resume --agent x")), ["c"]);
+    scene.root.ok("verify");
+}
+
+#[test]
+fn redacted_axes_beyond_counting_by_one_probe_stop_no_successor() {
+    let scene = scene();
+    scene.machine.write("token.txt", "hunter2\n");
+    scene
+        .mallory
+        .ok("axis t --class reachability --redact -- cat token.txt");
+    let forger = Forger::of(&scene.machine.ledger());
+    let axis = body!(forger, "axis.recorded", AxisRecorded);
+    forger.together(|| {
+        for block in 0..5 {
+            let mut entries = Vec::new();
+            for number in 0..400 {
+                let name: AxisName = format!("t{}", block * 400 + number).parse().unwrap();
+                let body = AxisRecorded {
+                    axis: name.clone(),
+                    ..axis.clone()
+                };
+                forger.append(&scene.mallory.key(), scene.open, body);
+                let reason = "it may".parse().unwrap();
+                entries.push(AmbientEntry {
+                    name,
+                    observed: Vec::new(),
+                    reason,
+                });
+            }
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            forger.append(
+                &scene.mallory.key(),
+                scene.open,
+                AmbientDeclared { entries },
+            );
+        }
+    });
+    drop(forger);
+    scene.mallory.ok("seal");
+    let resumed = scene.root.ok("resume --agent next");
+    assert_eq!(admissible(&resumed), ["c", "d"]);
+    assert_eq!(verdict(&resumed, "t7"), ("unverifiable", "not_run"));
     scene.root.ok("verify");
 }

@@ -264,3 +264,59 @@ fn a_retracted_claim_is_withdrawn_everywhere_until_it_is_verified_anew() {
         ["db-safe", "may-drop", "py-ok"]
     );
 }
+
+#[test]
+fn a_probe_runs_in_the_folder_it_was_recorded_in_wherever_the_successor_is() {
+    let machine = Machine::new();
+    let root = machine.root("");
+    let folder = machine.project().join("service");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("port.txt"), "5432\n").unwrap();
+    let inside = root.within(&folder);
+    inside.open("first");
+    inside.ok("axis port --class reachability -- cat port.txt");
+    inside.ok("axis file --class dependency_version --check file-sha256=port.txt");
+    inside.ok("claim c 'a claim' --needs port,file --expect value=5432 -- cat port.txt");
+    inside.seal();
+    let resumed = root.ok("resume --agent second");
+    assert_eq!(admissible(&resumed), ["c"]);
+    std::fs::write(folder.join("port.txt"), "5433\n").unwrap();
+    assert_eq!(blocked(&root.no("reverify")), ["c"]);
+}
+
+#[test]
+fn an_axis_probe_may_be_the_proof_and_a_receipt_may_be_cited() {
+    let machine = Machine::new();
+    let root = machine.root("");
+    root.open("first");
+    root.ok("axis four --class reachability --expect value=4 -- cat four.txt");
+    root.ok("claim own 'it is four' --needs four --expect value=4 -- cat four.txt");
+    let receipt = root.ok("probe --expect value=5 -- cat five.txt")["receipt"].clone();
+    root.ok(&format!(
+        "claim cited 'it is five' --needs four --receipt {receipt}"
+    ));
+    root.ok(&format!(
+        "axis five --class reachability --receipt {receipt}"
+    ));
+    root.ok("can own cited");
+}
+
+#[test]
+fn the_flagging_session_may_replace_or_withdraw_its_flag_and_an_admin_any() {
+    let machine = Machine::new();
+    let root = machine.root("");
+    let ann = machine.recorder(&root, "ann");
+    ann.open("ann");
+    ann.ok("flag f 'a guess' --because 'a hunch' --expect value=5 -- cat four.txt");
+    ann.ok("flag f 'a guess' --because 'a better hunch' --expect value=4 -- cat four.txt");
+    ann.ok("discard f --reason 'no longer of interest'");
+    ann.ok("axis os --class execution_topology --check os");
+    ann.ok("claim f --needs os --expect value=4 -- cat four.txt");
+    ann.ok("flag g 'another guess' --because 'a hunch' --expect value=5 -- cat four.txt");
+    ann.seal();
+    let bob = machine.recorder(&root, "bob");
+    assert_eq!(provisional(&bob.ok("resume --agent bob")), ["g"]);
+    assert_eq!(bob.refused("discard g --reason 'not mine'"), "role");
+    root.ok("discard g --reason 'the step is nonsense'");
+    assert!(provisional(&bob.ok("reverify")).is_empty());
+}

@@ -13,7 +13,7 @@ use handoff_ledger::event::{Body, Event};
 use handoff_ledger::format;
 use handoff_ledger::key::SigningKey;
 use handoff_ledger::store::Record;
-use handoff_ledger::types::{Leaf, Seq, Time};
+use handoff_ledger::types::{Leaf, Seq};
 use rusqlite::Connection;
 use std::path::Path;
 
@@ -70,6 +70,13 @@ impl Forger {
         event.seq
     }
 
+    /// Does all of `work` in one transaction.
+    pub fn together(&self, work: impl FnOnce()) {
+        self.file.execute_batch("BEGIN").unwrap();
+        work();
+        self.file.execute_batch("COMMIT").unwrap();
+    }
+
     /// Appends a record as it is.
     pub fn insert(&self, seq: Seq, record: &[u8]) {
         let seq = seq.0 as i64;
@@ -84,11 +91,6 @@ pub fn signed(key: &SigningKey, event: &Event) -> Vec<u8> {
     let mut record = key.sign(&bytes).to_vec();
     record.extend(bytes);
     record
-}
-
-/// A time, by its text.
-pub fn time(text: &str) -> Time {
-    text.parse().unwrap()
 }
 
 /// No event.

@@ -14,7 +14,7 @@ use crate::append::{LedgerError, Pen};
 use crate::command::{self, Run};
 use crate::event::NotProbedWhy;
 use crate::home::clock;
-use crate::reverify::{self, Found, Planned};
+use crate::reverify::{self, Found, Planned, Turn, Turns};
 use crate::slice::Question;
 use crate::state::State;
 use crate::types::{ClaimId, Head, Seq, Value};
@@ -22,7 +22,7 @@ use crate::verdict::{ClaimState, Judge, Verdict};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -254,7 +254,7 @@ fn would_run<'s>(
             let probe = render::probe_text(&planned.probe);
             output.line(&format!("would run {probe} for {}", names.join(", ")));
             let probe = &planned.probe;
-            listed.push(json!({ "probe": probe, "axes": planned.axes, "key": planned.key }));
+            listed.push(json!({ "probe": probe, "axes": planned.axes, "keys": planned.keys }));
         }
     }
     if listed.is_empty() {
@@ -363,34 +363,27 @@ fn run_all(
     for planned in plan {
         secrets_of.push(secrets(context, state, planned.axes.iter().copied())?);
     }
-    let next = AtomicUsize::new(0);
-    let runs: Mutex<BTreeMap<usize, Run>> = Mutex::new(BTreeMap::new());
+    let work = Work {
+        plan,
+        secrets_of,
+        within,
+        over,
+        turns: Mutex::new(Turns::new(plan, PARALLEL)),
+        runs: Mutex::new(BTreeMap::new()),
+    };
     std::thread::scope(|scope| {
         let (done, wait) = mpsc::channel::<()>();
         for _ in 0..PARALLEL.min(plan.len()) {
-            let done = done.clone();
-            let (next, runs, over, within, secrets_of) =
-                (&next, &runs, &over, &within, &secrets_of);
+            let (done, work) = (done.clone(), &work);
             scope.spawn(move || {
-                while !over.load(Ordering::Relaxed) {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let (Some(planned), Some(secrets)) = (plan.get(index), secrets_of.get(index))
-                    else {
-                        break;
-                    };
-                    if let Ok(run) = within.run(&planned.probe, None, secrets)
-                        && let Ok(mut runs) = runs.lock()
-                    {
-                        runs.insert(index, run);
-                    }
-                }
+                work.labour();
                 drop(done);
             });
         }
         drop(done);
         while wait.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
             if Instant::now() >= end || observer.is_interrupted() {
-                over.store(true, Ordering::Relaxed);
+                work.over.store(true, Ordering::Relaxed);
             }
         }
     });
@@ -398,8 +391,52 @@ fn run_all(
         let message = "interrupted; no receipt was recorded";
         return Err(Failure::environment("interrupted", message));
     }
-    let mut runs = runs.into_inner().unwrap_or_default();
+    let mut runs = work.runs.into_inner().unwrap_or_default();
     Ok((0..plan.len()).map(|index| runs.remove(&index)).collect())
+}
+
+/// What the workers of a reverification share.
+struct Work<'a> {
+    plan: &'a [Planned],
+    secrets_of: Vec<Vec<Secret>>,
+    within: Observer,
+    over: Arc<AtomicBool>,
+    turns: Mutex<Turns>,
+    runs: Mutex<BTreeMap<usize, Run>>,
+}
+
+impl Work<'_> {
+    /// Runs one probe after the other until there is none or it is over.
+    fn labour(&self) {
+        while !self.over.load(Ordering::Relaxed) {
+            let turn = match self.turns.lock() {
+                Ok(mut turns) => turns.take(),
+                Err(_) => return,
+            };
+            match turn {
+                Turn::Over => return,
+                Turn::Wait => std::thread::sleep(POLL),
+                Turn::Run(index, key) => {
+                    self.run(index);
+                    if let Ok(mut turns) = self.turns.lock() {
+                        turns.ended(key);
+                    }
+                }
+            }
+        }
+    }
+
+    fn run(&self, index: usize) {
+        let (Some(planned), Some(secrets)) = (self.plan.get(index), self.secrets_of.get(index))
+        else {
+            return;
+        };
+        if let Ok(run) = self.within.run(&planned.probe, None, secrets)
+            && let Ok(mut runs) = self.runs.lock()
+        {
+            runs.insert(index, run);
+        }
+    }
 }
 
 /// What a session may think of everything it inherits, and of what was asked about.
