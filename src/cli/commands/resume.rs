@@ -96,6 +96,7 @@ pub(super) fn reverify(
 ) -> Result<Exit, Failure> {
     let session = context.session()?;
     let asserted = asserted(arguments)?;
+    check_known(context, session, &arguments.only)?;
     if arguments.dry_run {
         let state = context.ask(&everything(Some(session)))?;
         let axes = reverify::axes(&state, session, &arguments.only);
@@ -123,6 +124,22 @@ pub(super) fn reverify(
         told.json(session, &judged.head),
     );
     Ok(exit)
+}
+
+/// The claims asked about must have been spoken of.
+fn check_known(context: &Context<'_>, session: Seq, only: &[ClaimId]) -> Result<(), Failure> {
+    let question = Question {
+        session: Some(session),
+        claims: only.iter().cloned().collect(),
+        ..Question::default()
+    };
+    let state = context.ask(&question)?;
+    match only.iter().find(|id| !state.claims().contains_key(*id)) {
+        Some(id) => {
+            Err(Failure::no("claim_unknown", format!("nobody spoke of {id}")).next("handoff state"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn everything(session: Option<Seq>) -> Question {
