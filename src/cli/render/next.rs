@@ -98,7 +98,9 @@ fn axes(
         });
         let holds_if = match &record.body.comparator {
             Comparator::Exact => String::new(),
-            other => format!(" --holds-if {}", shell_quoted(&[other.to_string()])),
+            other @ (Comparator::OneOf(_) | Comparator::Semver(_) | Comparator::Present) => {
+                format!(" --holds-if {}", shell_quoted(&[other.to_string()]))
+            }
         };
         commands.push(format!(
             "handoff axis {name}{of} --class {class}{holds_if} {probe}"
