@@ -12,7 +12,10 @@ fn flagged(options: &str) -> (Machine, Agent) {
     let root = machine.root(options);
     root.open("first");
     root.ok("axis os --class execution_topology --check os");
-    root.ok("flag f 'the api is ready' --because 'the docs' --needs os --expect value=yes -- cat ready.txt");
+    root.ok(
+        "flag f 'the api is ready' --because 'the docs' --needs os --expect value=yes -- cat \
+     ready.txt",
+    );
     root.seal();
     (machine, root)
 }

@@ -503,7 +503,10 @@ fn an_interrupted_promotion_says_what_was_recorded() {
     let root = machine.root("");
     root.open("first");
     machine.program("step.sh", "#!/bin/sh\necho $$ > pid\nsleep 600\n");
-    root.ok("flag f 'a guess' --because 'a hunch' --environment-independent 'it is' --expect value=1 -- ./step.sh");
+    root.ok(
+        "flag f 'a guess' --because 'a hunch' --environment-independent 'it is' --expect \
+     value=1 -- ./step.sh",
+    );
     let mut child = root.start("--json promote f");
     wait_for(|| machine.project().join("pid").exists().then_some(()));
     signal(child.id(), "TERM");

@@ -15,12 +15,21 @@ fn first_session(machine: &Machine, agent: &Agent) -> u64 {
         "axis python --class dependency_version --holds-if 'semver=>=3.11, <3.12' \
          -- cat version.txt",
     );
-    agent.ok("claim db-safe 'the database is staging' --needs db.host --expect value~^stage -- cat host.txt");
+    agent.ok(
+        "claim db-safe 'the database is staging' --needs db.host --expect value~^stage -- \
+     cat host.txt",
+    );
     agent.ok(
         "claim py-ok 'Python is 3.11' --needs python --expect 'semver=>=3.11' -- cat version.txt",
     );
-    agent.ok("claim may-drop 'tables may be dropped' --needs python --from db-safe --expect value~3 -- cat version.txt");
-    agent.ok("flag api 'the api is ready' --because 'seen in the docs' --needs python --expect value=yes -- cat ready.txt");
+    agent.ok(
+        "claim may-drop 'tables may be dropped' --needs python --from db-safe --expect \
+     value~3 -- cat version.txt",
+    );
+    agent.ok(
+        "flag api 'the api is ready' --because 'seen in the docs' --needs python --expect \
+     value=yes -- cat ready.txt",
+    );
     session
 }
 
@@ -112,7 +121,10 @@ fn a_third_generation_inherits_what_the_first_proved_and_the_second_left_alone()
     let first = first_session(&machine, &root);
     root.seal();
     root.ok("resume --agent second");
-    root.ok("claim own 'a fact of the second' --environment-independent 'it is arithmetic' --expect value=4 -- cat four.txt");
+    root.ok(
+        "claim own 'a fact of the second' --environment-independent 'it is arithmetic' \
+     --expect value=4 -- cat four.txt",
+    );
     let second = root.seal();
     let third = root.ok("resume --agent third");
     assert_eq!(third["inherits"], serde_json::json!([second]));
@@ -177,7 +189,10 @@ fn what_a_crashed_session_claimed_is_shown_blocked_and_its_flags_can_be_promoted
     machine.write("ready.txt", "yes\n");
     let code = successor.refused("promote api");
     assert_eq!(code, "axis_unknown", "its own axis is needed first");
-    successor.ok("axis python --class dependency_version --holds-if 'semver=>=3.11, <3.12' -- cat version.txt");
+    successor.ok(
+        "axis python --class dependency_version --holds-if 'semver=>=3.11, <3.12' -- \
+     cat version.txt",
+    );
     successor.ok("promote api");
     assert_eq!(admissible(&successor.ok("reverify")), ["api"]);
     let told = successor.run("resume --agent again");
