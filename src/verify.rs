@@ -25,6 +25,9 @@ pub struct Outside {
     pub expect: Option<HeadLine>,
     /// The head that this machine verified before.
     pub view: Option<(Seq, Leaf)>,
+    /// Whether the records are read elsewhere than where this machine keeps the ledger: an older
+    /// copy is told as such there, and is no rollback.
+    pub elsewhere: bool,
 }
 
 /// What an event commits to outside the chain.
@@ -297,7 +300,11 @@ impl Verifier {
                 });
                 let detail =
                     format!("this machine verified up to event {seq}, the ledger ends {end}");
-                self.fault(Some(seq), "rollback", detail);
+                if self.outside.elsewhere {
+                    self.not_proven(format!("that it is the newest: {detail}"));
+                } else {
+                    self.fault(Some(seq), "rollback", detail);
+                }
             }
         }
     }
