@@ -442,19 +442,23 @@ fn a_ledger_cut_short_is_a_rollback_until_it_is_acknowledged() {
 }
 
 #[test]
-fn redacted_axes_beyond_counting_by_one_probe_stop_no_successor() {
+fn a_comparison_with_too_many_redacted_axes_stops_no_successor() {
     let scene = scene();
     scene.machine.write("token.txt", "hunter2\n");
     scene
-        .mallory
-        .ok("axis t --class reachability --redact -- cat token.txt");
+        .machine
+        .program("token.sh", "#!/bin/sh\ncat token.txt\n");
+    let words = format!(" {}", "x".repeat(4000)).repeat(14);
+    scene.mallory.ok(&format!(
+        "axis t --class reachability --redact -- ./token.sh{words}"
+    ));
     let forger = Forger::of(&scene.machine.ledger());
     let axis = body!(forger, "axis.recorded", AxisRecorded);
     forger.together(|| {
-        for block in 0..5 {
+        for block in 0..2 {
             let mut entries = Vec::new();
-            for number in 0..400 {
-                let name: AxisName = format!("t{}", block * 400 + number).parse().unwrap();
+            for number in 0..150 {
+                let name: AxisName = format!("t{}", block * 150 + number).parse().unwrap();
                 let body = AxisRecorded {
                     axis: name.clone(),
                     ..axis.clone()
@@ -477,6 +481,7 @@ fn redacted_axes_beyond_counting_by_one_probe_stop_no_successor() {
     });
     drop(forger);
     scene.mallory.ok("seal");
+    scene.machine.write("token.txt", "hunter3\n");
     let resumed = scene.root.ok("resume --agent next");
     assert_eq!(admissible(&resumed), ["c", "d"]);
     assert_eq!(verdict(&resumed, "t7"), ("unverifiable", "not_run"));

@@ -311,7 +311,7 @@ fn the_flagging_session_may_replace_or_withdraw_its_flag_and_an_admin_any() {
     ann.ok("flag f 'a guess' --because 'a better hunch' --expect value=4 -- cat four.txt");
     ann.ok("discard f --reason 'no longer of interest'");
     ann.ok("axis os --class execution_topology --check os");
-    ann.ok("claim f --needs os --expect value=4 -- cat four.txt");
+    ann.ok("claim f 'a guess' --needs os --expect value=4 -- cat four.txt");
     ann.ok("flag g 'another guess' --because 'a hunch' --expect value=5 -- cat four.txt");
     ann.seal();
     let bob = machine.recorder(&root, "bob");
