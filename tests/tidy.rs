@@ -20,7 +20,9 @@ impl Line {
         self.text.match_indices(path).any(|(at, _)| {
             let before = self.text[..at].chars().next_back();
             let after = self.text[at + path.len()..].chars().next();
-            !before.is_some_and(is_word) && !(path.ends_with(is_word) && after.is_some_and(is_word))
+            let within_before = before.is_some_and(is_word);
+            let within_after = path.ends_with(is_word) && after.is_some_and(is_word);
+            !within_before && !within_after
         })
     }
 }
