@@ -14,6 +14,7 @@ use crate::event::{
 use crate::probe_spec::{self, Comparator, FileDigest, Judgement, Probe, Strength};
 use crate::resolve::{Resolved, resolve};
 use crate::rules::{Refusal, Rule};
+use crate::rules_claims;
 use crate::state::State;
 use crate::store::Capture;
 use crate::types::{Ascending, AxisName, ClaimId, Digest, Name, Seq, Text, Value, is_blank};
@@ -131,6 +132,46 @@ pub struct Bracket {
     pub before: Vec<Run>,
     /// After it.
     pub after: Vec<Run>,
+}
+
+/// Whether a claim could be verified by a probe at all, asked before the probe runs.
+///
+/// # Errors
+/// The rule that the claim would break, however the probe ended.
+pub fn provable(
+    state: &State,
+    claim: &ClaimId,
+    statement: &Text,
+    probe: &Probe,
+    met_by_empty: &[bool],
+) -> Result<(), Refusal> {
+    rules_claims::verifiable(state, claim, statement)?;
+    if probe_spec::is_constant(probe) {
+        let detail = "a constant command is never evidence".to_owned();
+        return Err(Refusal {
+            rule: Rule::Vacuous,
+            detail,
+        });
+    }
+    if best_strength(probe, met_by_empty) == Strength::None {
+        let detail = "the probe expects no more than an exit code".to_owned();
+        return Err(Refusal {
+            rule: Rule::NoExpectation,
+            detail,
+        });
+    }
+    Ok(())
+}
+
+/// How much a probe shows if every expectation is met.
+fn best_strength(probe: &Probe, met_by_empty: &[bool]) -> Strength {
+    let met: Vec<Judgement> = (met_by_empty.iter())
+        .map(|empty| Judgement {
+            met: true,
+            met_by_empty: *empty,
+        })
+        .collect();
+    probe_spec::strength(probe, &met)
 }
 
 /// Records a verified claim, with the observations that bracket its proof.
@@ -296,13 +337,7 @@ fn discard_why(
     let Some(step) = step else {
         return Some(DiscardWhy::NoStep);
     };
-    let met: Vec<Judgement> = (step.met_by_empty.iter())
-        .map(|empty| Judgement {
-            met: true,
-            met_by_empty: *empty,
-        })
-        .collect();
-    if probe_spec::strength(&step.probe, &met) == Strength::None {
+    if best_strength(&step.probe, &step.met_by_empty) == Strength::None {
         return Some(DiscardWhy::VacuousStep);
     }
     let asked = Asked::AtHead { time: pen.time() };

@@ -777,8 +777,10 @@ impl ProbeReceipt {
         if self.expectations.len() != self.probe.expect().len() {
             return Err("expectations do not match the probe's");
         }
-        if self.outputs.is_some() == self.probe.check().is_some() {
-            return Err("outputs stand for a command, and only for one");
+        let started = self.probe.check().is_none()
+            && !matches!(self.outcome, Outcome::NotFound | Outcome::NotExecutable);
+        if self.outputs.is_some() != started {
+            return Err("outputs stand for a command that was started, and only for one");
         }
         if self.value.is_some() && self.redacted.is_some() {
             return Err("a value beside its redaction");

@@ -15,21 +15,7 @@ use std::collections::BTreeSet;
 
 /// Rule 3: a verified claim rests on successful receipts, and on axes held around them.
 pub(crate) fn verified(state: &State, event: &Event, body: &ClaimVerified) -> Result<(), Refusal> {
-    keeps_statement(state, &body.claim, &body.statement)?;
-    let open = state.open_flag(&body.claim);
-    let open = open
-        .into_iter()
-        .chain(state.open_flags_stating(&body.statement))
-        .next();
-    if let Some(flag) = open {
-        return refuse(
-            Rule::OpenFlag,
-            format!(
-                "flag {} is open: it gains supports only by promotion",
-                flag.seq
-            ),
-        );
-    }
+    verifiable(state, &body.claim, &body.statement)?;
     let mut shows_value = false;
     let mut exit_only = false;
     for seq in body.receipts.iter() {
@@ -49,6 +35,26 @@ pub(crate) fn verified(state: &State, event: &Event, body: &ClaimVerified) -> Re
         "no receipt expects more than an exit code, and none is marked exit-only".into()
     })?;
     support(state, event, &Support::verified(body))
+}
+
+/// Rule 6: whether an id may gain a support by verification: it keeps its statement, and no open
+/// flag binds either.
+///
+/// # Errors
+/// `StatementChanged` or `OpenFlag`.
+pub(crate) fn verifiable(state: &State, claim: &ClaimId, statement: &Text) -> Result<(), Refusal> {
+    keeps_statement(state, claim, statement)?;
+    let open = state.open_flag(claim).into_iter();
+    match open.chain(state.open_flags_stating(statement)).next() {
+        Some(flag) => refuse(
+            Rule::OpenFlag,
+            format!(
+                "flag {} is open: it gains supports only by promotion",
+                flag.seq
+            ),
+        ),
+        None => Ok(()),
+    }
 }
 
 /// What every support must be, however it came about.
@@ -128,7 +134,7 @@ fn derived(state: &State, event: &Event, from: &[ClaimId]) -> Result<(), Refusal
     if from.is_empty() {
         return Ok(());
     }
-    let admissible = judge(state, event).admissible();
+    let admissible = judge(state, event).admissible_of(from);
     match from.iter().find(|claim| !admissible.contains_key(*claim)) {
         Some(claim) => refuse(
             Rule::FromNotAdmissible,

@@ -291,7 +291,8 @@ fn reverified_receipt(
 /// Rule 12: the decision of a gate is recomputed.
 pub(crate) fn gated(state: &State, event: &Event, body: &ActionGated) -> Result<(), Refusal> {
     let asked = Asked::AtHead { time: event.time };
-    let admissible = Judge::new(state, Some(event.session), asked).admissible();
+    let judge = Judge::new(state, Some(event.session), asked);
+    let admissible = judge.admissible_of(body.claims.iter());
     let all = body
         .claims
         .iter()

@@ -378,8 +378,34 @@ impl<'i, I: Index> Closure<'i, I> {
         Ok(())
     }
 
-    /// Every claim of the lineage, and of sessions that are not sealed.
+    /// The records that a session lets drift.
+    fn ambient(&mut self, session: Seq) -> Result<(), I::Error> {
+        let names: BTreeSet<AxisName> = (self.events.values())
+            .map(|indexed| indexed.event.event())
+            .filter(|event| event.session == session)
+            .filter_map(|event| {
+                let Body::AmbientDeclared(body) = &event.body else {
+                    return None;
+                };
+                Some(&body.entries)
+            })
+            .flatten()
+            .map(|entry| entry.name.clone())
+            .collect();
+        for name in names {
+            for record in self.newest(&Subject::Axis(session, name))? {
+                self.take(record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every claim of the lineage, and of sessions that are not sealed; and what the lineage lets
+    /// drift.
     fn all_claims(&mut self) -> Result<(), I::Error> {
+        for session in self.lineage.clone() {
+            self.ambient(session)?;
+        }
         let mut sessions = self.lineage.clone();
         sessions.extend(self.index.all(&Subject::Unsealed)?);
         for session in sessions {

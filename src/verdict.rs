@@ -286,11 +286,48 @@ impl<'a> Judge<'a> {
     /// The claims that the session may act on, by the support that says so: the least fixpoint of
     /// rule 18, so that a circle supports nothing.
     pub fn admissible(&self) -> BTreeMap<ClaimId, Seq> {
+        self.fixpoint(self.state.supports().values())
+    }
+
+    /// Of [`Judge::admissible`], these claims and those that they derive from, without a look at
+    /// any other.
+    pub fn admissible_of<'c>(
+        &self,
+        claims: impl IntoIterator<Item = &'c ClaimId>,
+    ) -> BTreeMap<ClaimId, Seq> {
+        let mut supports = BTreeSet::new();
+        let mut seen: BTreeSet<&ClaimId> = BTreeSet::new();
+        let mut left: Vec<&ClaimId> = claims.into_iter().collect();
+        while let Some(claim) = left.pop() {
+            let Some(known) = self
+                .state
+                .claims()
+                .get(claim)
+                .filter(|_| seen.insert(claim))
+            else {
+                continue;
+            };
+            for seq in &known.supports {
+                if let Some(support) = self.state.supports().get(seq) {
+                    supports.insert(*seq);
+                    left.extend(&support.body.from);
+                }
+            }
+        }
+        let supports = supports.into_iter();
+        self.fixpoint(supports.filter_map(|seq| self.state.supports().get(&seq)))
+    }
+
+    /// What follows from supports, ascending.
+    fn fixpoint<'s>(
+        &self,
+        supports: impl Iterator<Item = &'s Fact<Support>>,
+    ) -> BTreeMap<ClaimId, Seq> {
         let mut admissible = BTreeMap::new();
         if self.barred().is_some() {
             return admissible;
         }
-        let mut waiting: Vec<&Fact<Support>> = (self.state.supports().values())
+        let mut waiting: Vec<&Fact<Support>> = supports
             .filter(|support| self.lineage.contains(&support.session))
             .filter(|support| self.obstacles(support).is_empty())
             .collect();
@@ -317,11 +354,13 @@ impl<'a> Judge<'a> {
 
     /// The claim by which an id or its exact statement is admissible already, if it is.
     pub fn covering(&self, claim: &ClaimId, statement: &Text) -> Option<ClaimId> {
-        let admissible = self.admissible();
         let stating = self.state.stated.get(statement).into_iter().flatten();
         let stating = stating.filter(|id| self.state.statement(id) == Some(statement));
-        stating
-            .chain([claim])
+        let mut candidates: Vec<&ClaimId> = stating.collect();
+        candidates.push(claim);
+        let admissible = self.admissible_of(candidates.iter().copied());
+        candidates
+            .into_iter()
             .find(|id| admissible.contains_key(*id))
             .cloned()
     }

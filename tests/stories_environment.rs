@@ -121,7 +121,7 @@ fn a_promotion_may_need_an_inherited_axis_which_is_probed_around_its_step() {
     machine.write("zone.txt", "east\n");
     assert_eq!(
         root.refused("promote f --environment-independent 'it is arithmetic'"),
-        "flag_needs_missing"
+        "independence_not_flagged"
     );
     root.ok("promote f --needs zone");
     assert_eq!(admissible(&root.ok("reverify")), ["f"]);
@@ -258,7 +258,8 @@ fn a_redacted_value_is_never_in_the_file_and_still_tells_same_from_different() {
         ("drifted_load_bearing", "changed")
     );
     assert_eq!(because(&drifted, "c")["was"], "(redacted)");
-    for secret in ["hunter2", "hunter3"] {
+    let digest = "40a985f1e7b0b12acf57e89f390ce47f5605928d642cb8165709f00598e1ccb2";
+    for secret in ["hunter2", "hunter3", digest] {
         assert!(!machine.holds(secret), "{secret} is in the ledger");
         assert!(!drifted.to_string().contains(secret));
     }
@@ -353,10 +354,6 @@ fn a_schema_check_follows_the_document_and_env_checks_the_variable() {
     let mut root = machine.root("");
     root.open("first");
     root.ok("axis config --class dependency_version --check schema=config.json,schema.json");
-    assert_eq!(
-        root.refused("axis var --class execution_topology --check env-set=STORY_MODE"),
-        "receipt_failed"
-    );
     root.set("STORY_MODE", "strict");
     root.ok("axis var --class execution_topology --check env-set=STORY_MODE");
     root.ok("axis mode --class execution_topology --check env=STORY_MODE");
@@ -370,6 +367,12 @@ fn a_schema_check_follows_the_document_and_env_checks_the_variable() {
     root.set("STORY_MODE", "lax");
     let drifted = root.no("reverify");
     assert_eq!(verdict(&drifted, "var"), ("held", ""));
+    let unset = Agent {
+        variables: Vec::new(),
+        ..root.clone()
+    }
+    .no("reverify");
+    assert_eq!(verdict(&unset, "var").0, "drifted_load_bearing");
     assert_eq!(verdict(&drifted, "mode").0, "drifted_load_bearing");
     assert_eq!(verdict(&drifted, "file"), ("held", ""));
     assert_eq!(verdict(&drifted, "config").0, "drifted_load_bearing");
@@ -454,7 +457,11 @@ fn a_checkout_elsewhere_may_name_the_ledger_and_trust_its_root_for_one_command()
     other.set("HANDOFF_EXPECT", head.clone());
     let resumed = other.ok("resume --agent other");
     assert_eq!(admissible(&resumed), ["c"]);
-    other.set("HANDOFF_EXPECT", head.replace(|c: char| c == 'a', "b"));
+    let last = if head.ends_with('0') { "1" } else { "0" };
+    other.set(
+        "HANDOFF_EXPECT",
+        format!("{}{last}", &head[..head.len() - 1]),
+    );
     assert_eq!(other.run("reverify").code, 4);
 }
 
@@ -515,37 +522,39 @@ fn an_interrupted_promotion_says_what_was_recorded() {
 }
 
 #[test]
-fn reverification_keeps_its_deadline_and_takes_turns_between_keys() {
+fn the_slow_probes_of_one_key_keep_nobody_elses_from_being_run() {
     let machine = Machine::new();
     let root = machine.root("");
     let (many, few) = (
         machine.recorder(&root, "many"),
         machine.recorder(&root, "few"),
     );
-    few.open("few");
-    few.ok("axis few --class execution_topology --check os");
-    few.ok("claim few 'one claim' --needs few --check os");
-    many.open("many");
-    machine.program("slow.sh", "#!/bin/sh\ntest -e slow && sleep 5\necho fine\n");
-    for number in 0..20 {
-        many.ok(&format!(
-            "axis a{number} --class reachability -- ./slow.sh {number}"
+    machine.program("fast.sh", "#!/bin/sh\necho fine\n");
+    machine.program(
+        "slow.sh",
+        "#!/bin/sh\ntest -e slow && sleep 30\necho fine\n",
+    );
+    for (agent, name, program) in [(&few, "few", "fast"), (&many, "many", "slow")] {
+        agent.open(name);
+        let axes: Vec<String> = (0..12).map(|number| format!("{name}{number}")).collect();
+        for axis in &axes {
+            agent.ok(&format!(
+                "axis {axis} --class reachability -- ./{program}.sh {axis}"
+            ));
+        }
+        let needs = axes.join(",");
+        agent.ok(&format!(
+            "claim {name} 'claim {name}' --needs {needs} --expect value=4 -- cat four.txt"
         ));
+        agent.seal();
     }
-    let names: Vec<String> = (0..20).map(|number| format!("a{number}")).collect();
-    many.ok(&format!(
-        "claim many 'many axes' --needs {} --expect value=4 -- cat four.txt",
-        names.join(",")
-    ));
-    few.seal();
-    many.seal();
     machine.write("slow", "");
     let started = Instant::now();
-    let resumed = root.ok("resume --agent third --deadline 1s");
+    let resumed = root.ok("resume --agent third --deadline 3s");
     assert!(started.elapsed() < HANG);
     assert_eq!(admissible(&resumed), ["few"]);
-    assert_eq!(verdict(&resumed, "a0"), ("unverifiable", "not_run"));
-    assert_eq!(verdict(&resumed, "few"), ("held", ""));
+    assert_eq!(verdict(&resumed, "many0"), ("unverifiable", "not_run"));
+    assert_eq!(verdict(&resumed, "few0"), ("held", ""));
 }
 
 fn signal(pid: u32, name: &str) {

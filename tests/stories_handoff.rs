@@ -129,19 +129,17 @@ fn a_session_may_inherit_two_that_ran_side_by_side() {
         machine.recorder(&root, "left"),
         machine.recorder(&root, "right"),
     );
-    let seals: Vec<u64> = [(&left, "a"), (&right, "b")]
-        .into_iter()
-        .map(|(agent, name)| {
-            agent.open(name);
-            agent.ok(&format!(
-                "axis os.{name} --class execution_topology --check os"
-            ));
-            agent.ok(&format!(
-                "claim {name} 'claim {name}' --needs os.{name} --check os"
-            ));
-            agent.seal()
-        })
-        .collect();
+    let sides = [(&left, "a"), (&right, "b")];
+    for (agent, name) in sides {
+        agent.open(name);
+        agent.ok(&format!(
+            "axis os.{name} --class execution_topology --check os"
+        ));
+        agent.ok(&format!(
+            "claim {name} 'claim {name}' --needs os.{name} --check os"
+        ));
+    }
+    let seals = sides.map(|(agent, _)| agent.seal());
     let resumed = root.ok("resume --agent both");
     assert_eq!(resumed["inherits"], serde_json::json!(seals));
     assert_eq!(admissible(&resumed), ["a", "b"]);
@@ -162,9 +160,20 @@ fn what_a_crashed_session_claimed_is_shown_blocked_and_its_flags_can_be_promoted
     let successor = machine.recorder(&root, "successor");
     let resumed = successor.ok("resume --agent successor");
     assert!(admissible(&resumed).is_empty());
-    assert_eq!(blocked(&resumed), ["db-safe", "half", "may-drop", "py-ok"]);
+    assert_eq!(
+        blocked(&resumed),
+        ["api", "db-safe", "half", "may-drop", "py-ok"]
+    );
     assert_eq!(because(&resumed, "half")["kind"], "unsealed");
-    assert_eq!(provisional(&resumed), ["api"]);
+    let entry = &resumed["blocked"][0];
+    assert_eq!(entry["state"], "unsealed");
+    assert!(
+        entry["next"]
+            .as_str()
+            .unwrap()
+            .starts_with("handoff promote api"),
+        "{entry}"
+    );
     machine.write("ready.txt", "yes\n");
     let code = successor.refused("promote api");
     assert_eq!(code, "axis_unknown", "its own axis is needed first");
@@ -241,7 +250,7 @@ fn a_retracted_claim_is_withdrawn_everywhere_until_it_is_verified_anew() {
     other.ok("resume --agent other");
     root.ok("resume --agent second");
     root.ok("retract db-safe --reason 'the host file was a copy'");
-    let seen = other.ok("reverify");
+    let seen = other.no("reverify");
     assert_eq!(admissible(&seen), ["py-ok"]);
     assert_eq!(because(&seen, "may-drop")["kind"], "from");
     assert_eq!(because(&seen, "db-safe")["kind"], "retracted");
@@ -254,4 +263,60 @@ fn a_retracted_claim_is_withdrawn_everywhere_until_it_is_verified_anew() {
         admissible(&other.ok("reverify")),
         ["db-safe", "may-drop", "py-ok"]
     );
+}
+
+#[test]
+fn a_probe_runs_in_the_folder_it_was_recorded_in_wherever_the_successor_is() {
+    let machine = Machine::new();
+    let root = machine.root("");
+    let folder = machine.project().join("service");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("port.txt"), "5432\n").unwrap();
+    let inside = root.within(&folder);
+    inside.open("first");
+    inside.ok("axis port --class reachability -- cat port.txt");
+    inside.ok("axis file --class dependency_version --check file-sha256=port.txt");
+    inside.ok("claim c 'a claim' --needs port,file --expect value=5432 -- cat port.txt");
+    inside.seal();
+    let resumed = root.ok("resume --agent second");
+    assert_eq!(admissible(&resumed), ["c"]);
+    std::fs::write(folder.join("port.txt"), "5433\n").unwrap();
+    assert_eq!(blocked(&root.no("reverify")), ["c"]);
+}
+
+#[test]
+fn an_axis_probe_may_be_the_proof_and_a_receipt_may_be_cited() {
+    let machine = Machine::new();
+    let root = machine.root("");
+    root.open("first");
+    root.ok("axis four --class reachability --expect value=4 -- cat four.txt");
+    root.ok("claim own 'it is four' --needs four --expect value=4 -- cat four.txt");
+    let receipt = root.ok("probe --expect value=5 -- cat five.txt")["receipt"].clone();
+    root.ok(&format!(
+        "claim cited 'it is five' --needs four --receipt {receipt}"
+    ));
+    root.ok(&format!(
+        "axis five --class reachability --receipt {receipt}"
+    ));
+    root.ok("can own cited");
+}
+
+#[test]
+fn the_flagging_session_may_replace_or_withdraw_its_flag_and_an_admin_any() {
+    let machine = Machine::new();
+    let root = machine.root("");
+    let ann = machine.recorder(&root, "ann");
+    ann.open("ann");
+    ann.ok("flag f 'a guess' --because 'a hunch' --expect value=5 -- cat four.txt");
+    ann.ok("flag f 'a guess' --because 'a better hunch' --expect value=4 -- cat four.txt");
+    ann.ok("discard f --reason 'no longer of interest'");
+    ann.ok("axis os --class execution_topology --check os");
+    ann.ok("claim f --needs os --expect value=4 -- cat four.txt");
+    ann.ok("flag g 'another guess' --because 'a hunch' --expect value=5 -- cat four.txt");
+    ann.seal();
+    let bob = machine.recorder(&root, "bob");
+    assert_eq!(provisional(&bob.ok("resume --agent bob")), ["g"]);
+    assert_eq!(bob.refused("discard g --reason 'not mine'"), "role");
+    root.ok("discard g --reason 'the step is nonsense'");
+    assert!(provisional(&bob.ok("reverify")).is_empty());
 }

@@ -192,6 +192,15 @@ pub fn parse(argv: &[OsString]) -> Result<Request, Failure> {
     Ok(Request { common, command })
 }
 
+/// The command that `argv` gets to, as `help` takes it; `all` if it gets to none.
+pub fn topic(argv: &[OsString]) -> String {
+    let path = usage::texts(argv).map(|words| usage::path(&words));
+    match path.unwrap_or_default().as_slice() {
+        [] => "all".to_owned(),
+        path => path.join(" "),
+    }
+}
+
 fn read(matches: &ArgMatches) -> Result<Request, clap::Error> {
     let levels: Vec<&ArgMatches> = std::iter::successors(Some(matches), |level| {
         level.subcommand().map(|(_, below)| below)

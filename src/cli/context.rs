@@ -117,10 +117,11 @@ impl<'a> Context<'a> {
         Ok(keys::read(&self.key_path()?)?)
     }
 
-    /// The question asked of now, from here.
+    /// The question asked of now, from here. Probes may have run since the command began, so the
+    /// clock is read anew.
     pub fn now(&self) -> Asked {
         Asked::Now {
-            time: self.time,
+            time: clock::now(),
             scope: self.scope,
         }
     }
@@ -163,7 +164,7 @@ impl<'a> Context<'a> {
             ledger.root,
             ledger.id.short()
         );
-        let next = format!("handoff trust add {}", ledger.root);
+        let next = "handoff trust add KEY, with the root key as its owner gave it to you";
         Err(Failure::cannot_judge("unpinned_root", message).next(next))
     }
 
@@ -207,7 +208,11 @@ impl<'a> Context<'a> {
             [] => Err(no_session(&open)),
             several => {
                 let listed: Vec<String> = several.iter().map(Seq::to_string).collect();
-                let message = format!("several sessions are open here: {}", listed.join(", "));
+                let told: Vec<String> = (open.iter())
+                    .filter(|(seq, _)| several.contains(seq))
+                    .map(|(seq, session)| format!("{seq} by {}", session.opened.body.agent))
+                    .collect();
+                let message = format!("several sessions are open here: {}", told.join(", "));
                 Err(Failure::usage(message).next(format!(
                     "the same command with --session {}",
                     listed.join(" or ")

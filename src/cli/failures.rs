@@ -35,7 +35,8 @@ impl From<StoreError> for Failure {
                 let look = format!("handoff show {last}: leaf {leaf} there means it was recorded");
                 Failure::indeterminate(code, message).next(look)
             }
-            StoreError::Absent { .. } => Failure::environment(code, message).next("handoff init"),
+            StoreError::Absent { .. } => Failure::environment(code, message)
+                .next("the same command with the path of a ledger"),
             StoreError::AlreadyExists { .. } => {
                 Failure::environment(code, message).next("handoff head")
             }
@@ -72,7 +73,7 @@ impl From<LedgerError> for Failure {
                 Failure::integrity(fault.kind.name(), message).next("handoff verify")
             }
             LedgerError::Rollback { .. } => Failure::integrity("rollback", message)
-                .next("handoff verify, then restore the newer file"),
+                .next("restore the newer file, or: handoff acknowledge --rollback --reason WHY"),
             LedgerError::Fork { .. } => Failure::integrity("fork", message)
                 .next("handoff verify, then restore the file that this machine verified"),
             LedgerError::Unspeakable(_) => {

@@ -23,7 +23,14 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     let mut output = Output::new(args::format(&argv));
-    let ended = args::parse(&argv).and_then(|request| commands::run(&request, &mut output));
+    let ended = args::parse(&argv).and_then(|request| {
+        let ended = commands::run(&request, &mut output);
+        ended.map_err(|failure| failure.in_session(request.common.session))
+    });
+    let ended = ended.map_err(|failure| match failure.next {
+        Some(_) => failure,
+        None => failure.next(format!("handoff help {}", args::topic(&argv))),
+    });
     let exit = ended.unwrap_or_else(|failure| {
         output.failure(&failure);
         failure.exit

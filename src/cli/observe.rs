@@ -86,10 +86,11 @@ impl Observer {
         };
         let seen = probe::run(probe, &surroundings);
         if seen.outcome == Outcome::Interrupted {
-            return Err(
-                Failure::environment("interrupted", "interrupted; nothing was recorded")
-                    .next("the same command again"),
-            );
+            return Err(Failure::environment(
+                "interrupted",
+                "interrupted; no receipt was recorded",
+            )
+            .next("the same command again"));
         }
         if let Some(value) = &seen.value
             && !probe.redact()
@@ -97,7 +98,7 @@ impl Observer {
         {
             return Err(Failure::no(
                 "credential",
-                "the value looks like a credential; nothing was recorded",
+                "the value looks like a credential; no receipt was recorded",
             )
             .next("the same command with --redact, or with --extract sha256"));
         }

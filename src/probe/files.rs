@@ -22,7 +22,8 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// Digests of the program that `probe` would start under `root`, symbolic links followed, and of
 /// every regular file that another word of its argv names. A script of `--shell` names none.
 ///
-/// What cannot be read is left out: whether a probe can run is told by running it.
+/// What cannot be read is left out: whether a probe can run is told by running it. Of a redacted
+/// probe no file is digested: the file may be the secret, and its digest would let it be guessed.
 pub fn file_digests(probe: &Probe, root: &Path) -> (Option<FileDigest>, Vec<FileDigest>) {
     let Some((first, others)) = probe.argv().and_then(<[String]>::split_first) else {
         return (None, Vec::new());
@@ -36,6 +37,9 @@ pub fn file_digests(probe: &Probe, root: &Path) -> (Option<FileDigest>, Vec<File
             path: path.to_str()?.to_owned(),
         })
     });
+    if probe.redact() {
+        return (executable, Vec::new());
+    }
     let mut left = FILES_BYTES_MAX;
     let files = others.iter().filter_map(|word| {
         let (digest, length) = digest(&directory.join(word), left)?;

@@ -53,13 +53,13 @@ pub(super) fn observe(
             .first()
             .is_none_or(|name| find_program(name, directory).is_none())
     {
-        return Seen::nothing(Outcome::NotFound);
+        return not_started(Outcome::NotFound);
     }
     let family = Family::enter();
     let start = Instant::now();
     // A program that is there yet does not start: no permission, no such directory, no interpreter.
     let Ok(mut running) = Running::start(argv, directory, probe) else {
-        return Seen::nothing(Outcome::NotExecutable);
+        return not_started(Outcome::NotExecutable);
     };
     let deadline = start + Duration::from_millis(probe.timeout_ms());
     let end = running.wait(deadline, surroundings);
@@ -89,6 +89,16 @@ enum End {
     Itself,
     TimedOut,
     Interrupted,
+}
+
+/// A command that never started printed nothing, which its receipt commits to like any output.
+fn not_started(outcome: Outcome) -> Seen {
+    let nothing = || Sink::new().ok().map(|sink| sink.captured());
+    let outputs = nothing().zip(nothing());
+    Seen {
+        outputs: outputs.map(|(stderr, stdout)| Captured { stderr, stdout }),
+        ..Seen::nothing(outcome)
+    }
 }
 
 fn outcome_of(status: ExitStatus) -> Outcome {

@@ -10,6 +10,8 @@
               their attribute, which helpers do not have"
 )]
 
+pub mod forge;
+
 use handoff_ledger::home::keys;
 use handoff_ledger::key::SigningKey;
 use handoff_ledger::types::PublicKey;
@@ -34,7 +36,7 @@ pub struct Agent {
     pub home: PathBuf,
     pub cwd: PathBuf,
     pub variables: Vec<(String, OsString)>,
-    seed: [u8; 32],
+    pub seed: [u8; 32],
 }
 
 /// How a command ended.
@@ -59,7 +61,10 @@ impl Ran {
 impl Machine {
     pub fn new() -> Machine {
         let folder = TempDir::new().unwrap();
-        std::fs::create_dir(folder.path().join("project")).unwrap();
+        let project = folder.path().join("project");
+        std::fs::create_dir(&project).unwrap();
+        std::fs::write(project.join("four.txt"), "4\n").unwrap();
+        std::fs::write(project.join("five.txt"), "5\n").unwrap();
         Machine { folder }
     }
 
@@ -232,7 +237,7 @@ impl Agent {
         self.ok("seal")["session"].as_u64().unwrap()
     }
 
-    /// A promise that a session named here is left in peace: options for one session.
+    /// The same agent, speaking for one session.
     pub fn of(&self, session: u64) -> Agent {
         let mut agent = self.clone();
         agent.set("HANDOFF_SESSION", session.to_string());

@@ -33,7 +33,9 @@ fn a_program_that_is_not_there_is_not_found() {
     ] {
         let seen = observe(here(), argv(&[name]));
         assert_eq!(seen.outcome, Outcome::NotFound, "{name}");
-        assert!(seen.outputs.is_none() && seen.executable.is_none());
+        let outputs = seen.outputs.unwrap();
+        assert!(outputs.stdout.kept.is_empty() && outputs.stderr.kept.is_empty());
+        assert!(seen.executable.is_none());
     }
 }
 

@@ -7,7 +7,7 @@ use handoff_ledger::store::sqlite::{SqliteLedger, WAIT};
 use handoff_ledger::store::{Read, Record, Store, StoreError};
 use handoff_ledger::types::{Ascending, Digest};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 

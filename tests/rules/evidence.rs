@@ -76,7 +76,8 @@ fn rule_1_failed_receipts_are_lawful() {
 
 #[test]
 fn rule_1_a_receipt_contradicts_itself_in_no_way() {
-    let spoilt: &[(&str, fn(&mut ProbeReceipt))] = &[
+    type Spoil = fn(&mut ProbeReceipt);
+    let spoilt: &[(&str, Spoil)] = &[
         ("a command that failed as a check", |r| {
             r.outcome = Outcome::Failed
         }),

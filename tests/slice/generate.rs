@@ -9,10 +9,10 @@ use handoff_ledger::probe_spec::{Definition, Outcome, Probe};
 use handoff_ledger::resolve::{Resolved, resolve};
 use handoff_ledger::types::{Ascending, AxisName, ClaimId, Digest, PublicKey, Seq, Time};
 
-pub const AXES: [&str; 3] = ["a", "b", "c"];
-pub const CLAIMS: [&str; 5] = ["v", "w", "x", "y", "z"];
+pub(crate) const AXES: [&str; 3] = ["a", "b", "c"];
+pub(crate) const CLAIMS: [&str; 5] = ["v", "w", "x", "y", "z"];
 /// One step of a history: which of [`STEPS`], and where its choices come from.
-pub type Step = (usize, u64);
+pub(crate) type Step = (usize, u64);
 
 type Act = fn(&mut Generator);
 /// What may happen, as often as its weight says.
@@ -20,7 +20,7 @@ const STEPS: &[(usize, Act)] = &[
     (4, open),
     (3, run_axis),
     (5, record_axis),
-    (7, verify),
+    (9, verify),
     (3, verify_at_random),
     (4, flag),
     (5, promote),
@@ -31,7 +31,7 @@ const STEPS: &[(usize, Act)] = &[
     (2, ambient),
     (4, seal),
     (1, abandon),
-    (5, reverify),
+    (6, reverify),
     (2, gate),
     (2, revoke),
     (2, authorize),
@@ -41,15 +41,16 @@ const STEPS: &[(usize, Act)] = &[
     (1, clock),
     (2, misplace),
     (1, garbage),
+    (3, rarely),
 ];
 
 /// How many ways [`Step::0`] may go.
-pub fn ways() -> usize {
+pub(crate) fn ways() -> usize {
     STEPS.iter().map(|(weight, _)| weight).sum()
 }
 
 /// A history of steps.
-pub fn history(policy: u8, steps: &[Step]) -> History {
+pub(crate) fn history(policy: u8, steps: &[Step]) -> History {
     let mut history = History::with_policy(Policy {
         asserted_values: policy & 1 == 1,
         four_eyes: policy & 2 == 2,
@@ -68,6 +69,12 @@ pub fn history(policy: u8, steps: &[Step]) -> History {
         enrolled: 2,
     };
     for (which, entropy) in steps {
+        if generator.h.state.undetermined().is_some() {
+            // Nothing is judged or taken in any more, whatever it is.
+            let body = make::opened(&[]);
+            generator.h.ok(Who::Stranger, Seq::ZERO, body);
+            continue;
+        }
         generator.entropy = *entropy;
         let mut left = *which;
         for (weight, act) in STEPS {
@@ -157,6 +164,12 @@ impl Generator {
 
     fn say(&mut self, session: Seq, body: impl Into<Body>) -> Option<Seq> {
         let who = self.h.opener(session);
+        let mut body = body.into();
+        if let Body::ProbeReceipt(receipt) = &mut body
+            && receipt.scope == SCOPE
+        {
+            receipt.scope = self.h.state.sessions()[&session].opened.body.scope;
+        }
         self.h.push(who, session, body).ok()
     }
 
@@ -368,6 +381,9 @@ fn flag(g: &mut Generator) {
     if g.once_in(4) {
         spoil_flag(g, &mut flag);
     }
+    if g.once_in(4) {
+        g.run(session, &make::step_probe(claim), "ok");
+    }
     g.say(session, flag);
 }
 
@@ -421,20 +437,18 @@ fn promote(g: &mut Generator) {
         }));
     }
     g.observe(session, &needs);
-    let begun = make::begun(flag.body.claim.as_str(), flag.seq, step.digest());
-    let begun = g.say(session, begun);
-    let mut receipt = make::receipt(step, make::success(step), Some("ok"));
-    receipt.begun = begun;
-    let Some(receipt) = g.say(session, receipt) else {
+    let receipt = early.or_else(|| {
+        let begun = make::begun(flag.body.claim.as_str(), flag.seq, step.digest());
+        let begun = g.say(session, begun);
+        let mut receipt = make::receipt(step, make::success(step), Some("ok"));
+        receipt.begun = begun;
+        g.say(session, receipt)
+    });
+    let Some(receipt) = receipt else {
         return;
     };
     g.observe(session, &needs);
-    let mut body = make::promoted(
-        flag.body.claim.as_str(),
-        flag.seq,
-        early.unwrap_or(receipt),
-        &needs,
-    );
+    let mut body = make::promoted(flag.body.claim.as_str(), flag.seq, receipt, &needs);
     body.from = Ascending::from_unordered(g.from(session));
     body.independent = flag.body.independent.clone();
     if g.once_in(10) {
@@ -522,7 +536,22 @@ fn discard(g: &mut Generator) {
 
 fn retract(g: &mut Generator) {
     let session = g.session();
-    let mut body = make::retracted(&[g.claim(), g.claim()]);
+    let spoken: Vec<ClaimId> = g.h.state.claims().keys().cloned().collect();
+    let before = proven(g, session);
+    let spoken = [g.pick(&spoken), g.pick(&spoken)].into_iter().flatten();
+    let mut body = make::retracted(&[g.claim()]);
+    if !g.once_in(4) {
+        body.claims = Ascending::from_unordered(spoken);
+    }
+    if let Some(before) = before.filter(|_| g.once_in(2)) {
+        body.claims = Ascending::from_unordered([before.claim.clone()]);
+        g.say(session, body);
+        g.say(session, before);
+        return;
+    }
+    if body.claims.is_empty() {
+        return;
+    }
     if g.once_in(4) {
         body.claims = Ascending::from_unordered(["nobody".parse().unwrap()]);
     }
@@ -634,6 +663,30 @@ fn revoke(g: &mut Generator) {
         .pick(&[Who::Root, Who::Root, Who::OtherAdmin, Who::Admin, Who::Bob])
         .unwrap();
     let _ = g.h.push(by, Seq::ZERO, make::revoked(whom.key(), since));
+    need_what_is_void(g);
+}
+
+/// A claim on an inherited axis that is void, if there is one.
+fn need_what_is_void(g: &mut Generator) {
+    for session in g.open_sessions() {
+        let lineage = g.h.state.lineage(session);
+        let void =
+            g.h.state
+                .axes()
+                .values()
+                .find(|axis| lineage.contains(&axis.session) && g.h.state.is_void(axis.seq));
+        let Some(axis) = void.map(|axis| axis.seq) else {
+            continue;
+        };
+        let claim = g.claim();
+        g.observe(session, &[axis]);
+        let receipt = g.run(session, &make::proof_probe(claim), "ok");
+        g.observe(session, &[axis]);
+        let receipt = receipt.into_iter().collect::<Vec<_>>();
+        if !receipt.is_empty() {
+            g.say(session, make::verified(claim, &receipt, &[axis], &[]));
+        }
+    }
 }
 
 fn authorize(g: &mut Generator) {
@@ -678,7 +731,7 @@ fn of_the_ledger(g: &mut Generator) {
         _ => make::unknown("x.y", 1),
     };
     let _ = g.h.push(by, Seq::ZERO, body);
-    if g.once_in(60) {
+    if g.once_in(25) {
         let _ = g.h.push(Who::Root, Seq::ZERO, make::upgraded(2, 1));
     }
 }
@@ -700,7 +753,6 @@ fn receipt(g: &mut Generator) {
         3 => receipt.begun = Some(g.any_seq()),
         _ => {}
     }
-    assert_ne!(receipt.scope, Digest([8; 32]));
     let seq = g.say(session, receipt);
     if let Some(seq) = seq {
         g.say(session, make::axis("a", seq));
@@ -789,6 +841,56 @@ fn garbage(g: &mut Generator) {
         make::reverified(vec![make::by_receipt(seq(), seq())]).into(),
     ];
     let body = g.pick(&bodies).unwrap();
-    assert_ne!(SCOPE, Digest([0; 32]));
     g.say(session, body);
+}
+
+/// What seldom comes about by chance.
+fn rarely(g: &mut Generator) {
+    let claim = g.claim();
+    match g.below(5) {
+        0 => {
+            let who = Who::Extra(u8::try_from(g.below(usize::from(g.enrolled))).unwrap());
+            let since = g.any_seq();
+            let _ =
+                g.h.push(Who::Root, Seq::ZERO, make::revoked(who.key(), Some(since)));
+            let _ =
+                g.h.push(Who::OtherAdmin, Seq::ZERO, make::revoked(who.key(), None));
+        }
+        1 => {
+            let here = g.h.next();
+            let _ = g.h.push(Who::Root, Seq::ZERO, make::acknowledged(here));
+        }
+        2 => {
+            let who = g.recorder();
+            let Ok(before) = g.h.push(who, Seq::ZERO, make::opened(&[])) else {
+                return;
+            };
+            let receipt = g.run(before, &make::axis_probe("a"), "1");
+            let axis = receipt.and_then(|receipt| g.say(before, make::axis("a", receipt)));
+            g.say(before, make::ambient(&[]));
+            let seal = g.h.sealed(before);
+            g.say(before, seal);
+            let heir = g.recorder();
+            let _ = g.h.push(heir, Seq::ZERO, make::opened(&[before]));
+            let _ =
+                g.h.push(Who::Root, Seq::ZERO, make::revoked(who.key(), axis));
+            need_what_is_void(g);
+        }
+        3 => {
+            let session = g.session();
+            let axis = g.needs(session);
+            let receipt = g.run(session, &make::step_probe(claim), "ok");
+            let flag = g.say(session, make::flagged(claim));
+            g.observe(session, &axis);
+            if let (Some(receipt), Some(flag)) = (receipt, flag) {
+                g.say(session, make::promoted(claim, flag, receipt, &axis));
+            }
+        }
+        _ => {
+            let session = g.session();
+            let mut flag = make::flagged(claim);
+            flag.derivation = make::value(" ");
+            g.say(session, flag);
+        }
+    }
 }

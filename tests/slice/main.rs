@@ -14,6 +14,7 @@
 )]
 
 mod generate;
+mod shapes;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -34,9 +35,9 @@ use support::index::MemoryIndex;
 use support::{History, SCOPE};
 
 /// How many histories are tried if nothing else is said.
-const CASES: u32 = 48;
+const CASES: u32 = 72;
 /// Most steps of a history; each makes one event or several.
-const STEPS: usize = 60;
+const STEPS: usize = 80;
 
 #[test]
 fn a_slice_answers_as_the_whole_does() {
@@ -51,7 +52,7 @@ fn a_slice_answers_as_the_whole_does() {
     };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, rng);
-    let steps = vec((0..ways(), any::<u64>()), 1..STEPS);
+    let steps = vec((0..ways(), any::<u64>()), 1..=STEPS);
     let seen = RefCell::new(Seen::default());
     let strategy = (0_u8..4, steps).prop_map(|(policy, steps)| Plan { policy, steps });
     let outcome = runner.run(&strategy, |plan| {
@@ -217,7 +218,7 @@ fn answers_alike(
         ..Question::default()
     };
     let part = slice(index, &all).unwrap();
-    for asked in moments(whole) {
+    for asked in looked_at(whole, each, count) {
         let (found, expected) = (
             Judge::new(&part, session, asked),
             Judge::new(whole, session, asked),
@@ -231,16 +232,24 @@ fn answers_alike(
     }
     for (number, claim) in claims.iter().enumerate() {
         let known = shown(whole, session, claim);
-        if known {
-            claims_alike(&part, whole, session, claim);
+        let turn = each || count % claims.len() == number;
+        let moments = looked_at(whole, each, count);
+        if known && turn {
+            claims_alike(&part, whole, session, claim, &moments);
         }
-        if each || count % claims.len() == number {
+        if turn {
             let one = Question {
                 session,
                 claims: [claim.clone()].into(),
                 ..Question::default()
             };
-            claims_alike(&slice(index, &one).unwrap(), whole, session, claim);
+            claims_alike(
+                &slice(index, &one).unwrap(),
+                whole,
+                session,
+                claim,
+                &moments,
+            );
         }
     }
     let Some(session) = session else { return };
@@ -304,8 +313,24 @@ fn moments(whole: &State) -> [Asked; 3] {
     ]
 }
 
-fn claims_alike(part: &State, whole: &State, session: Option<Seq>, claim: &ClaimId) {
-    for asked in moments(whole) {
+/// All moments, or one by turns.
+fn looked_at(whole: &State, each: bool, count: usize) -> Vec<Asked> {
+    let moments = moments(whole);
+    if each {
+        moments.to_vec()
+    } else {
+        vec![moments[count % moments.len()]]
+    }
+}
+
+fn claims_alike(
+    part: &State,
+    whole: &State,
+    session: Option<Seq>,
+    claim: &ClaimId,
+    moments: &[Asked],
+) {
+    for asked in moments.iter().copied() {
         let (found, expected) = (
             Judge::new(part, session, asked),
             Judge::new(whole, session, asked),

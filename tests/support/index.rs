@@ -5,7 +5,7 @@ use handoff_ledger::rules::Refusal;
 use handoff_ledger::slice::{self, Index, Indexed, Subject};
 use handoff_ledger::state::State;
 use handoff_ledger::types::Seq;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the first events of a history are, by the key of their subject.
@@ -14,7 +14,7 @@ pub struct MemoryIndex {
     subjects: BTreeMap<[u8; 16], BTreeSet<Seq>>,
     events: Vec<Indexed>,
     /// How many events were read through it.
-    pub read: RefCell<usize>,
+    pub read: Cell<usize>,
 }
 
 impl MemoryIndex {
@@ -91,7 +91,7 @@ impl Index for MemoryIndex {
     }
 
     fn event(&self, seq: Seq) -> Result<Indexed, NoEvent> {
-        *self.read.borrow_mut() += 1;
+        self.read.set(self.read.get() + 1);
         let at = usize::try_from(seq.0).map_err(|_| NoEvent(seq))?;
         self.events.get(at).cloned().ok_or(NoEvent(seq))
     }

@@ -24,7 +24,7 @@ pub struct Reprobe {
     /// Show what would run; run and record nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Run no inherited command; native checks only
+    /// Run no inherited probe
     #[arg(long)]
     pub no_exec: bool,
     /// Values that somebody asserts, as {"AXIS": "VALUE"}

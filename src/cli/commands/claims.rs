@@ -6,9 +6,10 @@ use super::super::args::{
 use super::super::context::Context;
 use super::super::observe::{Observer, probe_of, secrets};
 use super::super::output::Output;
+use super::super::render::weak_text;
 use super::super::report::{Exit, Failure};
 use super::super::written::{refused_with, said, wrote};
-use super::evidence::{require_receipt, told};
+use super::evidence::{printed, require_receipt, told};
 use crate::append::Pen;
 use crate::command::{self, Bracket, Flagged, Grounds, Proof, Provisional, Run, Step};
 use crate::event::{ClaimRetracted, ProbeBegun};
@@ -19,7 +20,7 @@ use crate::resolve::{Resolved, resolve};
 use crate::slice::Question;
 use crate::state::State;
 use crate::types::{Ascending, ClaimId, Digest, Seq, Text};
-use crate::verdict::{Verdict, axis_in};
+use crate::verdict::{Verdict, Weak, axis_in, weaknesses};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -162,6 +163,12 @@ pub(super) fn claim(
     let grounds = grounds(&state, session, given)?;
     question.cited.extend(&grounds.needs);
     question.statements.insert(statement.clone());
+    if let Evidence::Probe(probe) = &arguments.evidence {
+        let probe = probe_of(context, probe, TIMEOUT_MS_DEFAULT)?;
+        let state = context.ask(&question)?;
+        let met_by_empty = probe::met_by_empty_output(&probe);
+        command::provable(&state, &arguments.id, &statement, &probe, &met_by_empty)?;
+    }
     let (proof, bracket, told_of) = prove(
         context,
         &state,
@@ -180,10 +187,13 @@ pub(super) fn claim(
     let (receipt, id) = (appended.outcome.receipt, &arguments.id);
     match &appended.outcome.attempt {
         Ok(seq) => {
-            let line = format!("claim {id} recorded as {seq}, admissible to session {session}");
+            let weak = weak_of(context, *seq)?;
+            let told = weak_text(&weak).map_or(String::new(), |weak| format!(" ({weak})"));
+            let line =
+                format!("claim {id} recorded as {seq}, admissible to session {session}{told}");
             let body = json!({
                 "seq": seq, "claim": id, "receipt": receipt, "session": session,
-                "state": "verified_invariant",
+                "state": "verified_invariant", "weak": !weak.is_empty(), "weak_because": weak,
             });
             Ok(wrote(output, "claim", &appended.head, &line, body))
         }
@@ -198,6 +208,19 @@ pub(super) fn claim(
             ))
         }
     }
+}
+
+/// Why a support that was just written is weaker than it could be.
+fn weak_of(context: &Context<'_>, support: Seq) -> Result<BTreeSet<Weak>, Failure> {
+    let question = Question {
+        cited: BTreeSet::from([support]),
+        ..Question::default()
+    };
+    let state = context.ledger.ask(&question)?;
+    let support = state.supports().get(&support);
+    Ok(support
+        .map(|support| weaknesses(&state, support))
+        .unwrap_or_default())
 }
 
 /// Runs a claim's proof with the observations around it, as far as they are not there.
@@ -228,7 +251,7 @@ fn prove(
                 &secrets(context, state, needs.iter().copied())?,
             )?;
             let after = axes.run(|axis| !axes.is_by(axis, digest))?;
-            let told_of = format!(" (the proof: {})", told(&run.receipt));
+            let told_of = format!(" (the proof: {}{})", told(&run.receipt), printed(&run));
             Ok((
                 Proof::Run(Box::new(run)),
                 Bracket { before, after },
@@ -393,10 +416,14 @@ pub(super) fn promote(
             axes: &needs,
         };
         let secrets = secrets(context, &state, needs.iter().copied())?;
-        let run = observer.run(&step, Some(announced), &secrets)?;
-        (announced, run, axes.run(|axis| !axes.is_by(axis, digest))?)
+        let stands = |failure: Failure| unfinished(failure, announced, &arguments.id);
+        let run = observer
+            .run(&step, Some(announced), &secrets)
+            .map_err(stands)?;
+        let after = axes.run(|axis| !axes.is_by(axis, digest)).map_err(stands)?;
+        (announced, run, after)
     };
-    let told_of = told(&run.receipt);
+    let told_of = format!("{}{}", told(&run.receipt), printed(&run));
     let question = with_event(question, begun);
     let id = arguments.id.clone();
     let appended = context
@@ -425,6 +452,15 @@ pub(super) fn promote(
             )
         }
     }
+}
+
+/// A promotion that ended between its two transactions: the first one stands.
+fn unfinished(mut failure: Failure, begun: Seq, id: &ClaimId) -> Failure {
+    failure.message = format!(
+        "{}; that its step was begun stands as event {begun}",
+        failure.message
+    );
+    failure.next(format!("handoff promote {id}"))
 }
 
 fn with_event(mut question: Question, seq: Seq) -> Question {

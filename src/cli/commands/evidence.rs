@@ -17,6 +17,9 @@ use crate::types::{Seq, Value};
 use crate::verdict;
 use serde_json::{Map, Value as Json, json};
 
+/// How much of what a failed run printed is told, in characters.
+const PRINTED_CHARACTERS_MAX: usize = 200;
+
 /// Runs a probe and records its receipt. Exit 1 if it was not successful.
 pub(super) fn probe(context: &Context<'_>, arguments: &ProbeArgs) -> Result<Probed, Failure> {
     let session = context.session()?;
@@ -44,6 +47,7 @@ pub(super) fn record_probe(
     let Probed { session, run } = probed;
     let signer = context.signer()?;
     let seen = run.receipt.clone();
+    let printed = printed(&run);
     let question = Question {
         session: Some(session),
         ..Question::default()
@@ -55,7 +59,7 @@ pub(super) fn record_probe(
         })?;
     let successful = verdict::is_successful(&seen);
     let exit = if successful { Exit::Yes } else { Exit::No };
-    let line = format!("receipt {}: {}", appended.outcome, told(&seen));
+    let line = format!("receipt {}: {}{printed}", appended.outcome, told(&seen));
     let mut body = seen_json(&seen);
     body.insert("seq".into(), json!(appended.outcome));
     body.insert("receipt".into(), json!(appended.outcome));
@@ -99,6 +103,36 @@ pub(super) fn told(receipt: &ProbeReceipt) -> String {
         false => format!(", not met: {}", unmet.join(", ")),
     };
     format!("{end}{value}{unmet}")
+}
+
+/// Of a run that was not successful, the end of what it printed, as far as it is kept.
+pub(super) fn printed(run: &Run) -> String {
+    if verdict::is_successful(&run.receipt) {
+        return String::new();
+    }
+    let Some(outputs) = &run.receipt.outputs else {
+        return String::new();
+    };
+    let mut told = String::new();
+    for (stream, output) in [("stderr", outputs.stderr), ("stdout", outputs.stdout)] {
+        let kept = run
+            .captures
+            .iter()
+            .find(|it| it.commitment == output.kept.commitment);
+        let Some(bytes) = kept.and_then(|kept| kept.bytes.as_ref()) else {
+            continue;
+        };
+        let text = String::from_utf8_lossy(bytes);
+        let end: Vec<char> = text
+            .trim_end()
+            .chars()
+            .rev()
+            .take(PRINTED_CHARACTERS_MAX)
+            .collect();
+        let end: String = end.into_iter().rev().collect();
+        told.push_str(&format!(", {stream} ends with {}", quoted(&end)));
+    }
+    told
 }
 
 /// What a receipt says, for a program.
@@ -150,7 +184,7 @@ pub(super) fn axis(
         Evidence::Probe(probe) => {
             let probe = probe_of(context, probe, TIMEOUT_MS_DEFAULT)?;
             let run = Observer::new(context)?.run(&probe, None, &[])?;
-            let told_of = format!(": {}", told(&run.receipt));
+            let told_of = format!(": {}{}", told(&run.receipt), printed(&run));
             (Proof::Run(Box::new(run)), told_of)
         }
     };
@@ -174,10 +208,12 @@ pub(super) fn axis(
         Err(refusal) => {
             let mut refusal = refusal.clone();
             refusal.detail.push_str(&told_of);
-            Err(
-                refused_with(refusal, *receipt, &appended, json!({ "receipt": receipt }))
-                    .next(format!("handoff show {receipt}")),
-            )
+            Err(refused_with(
+                refusal,
+                *receipt,
+                &appended,
+                json!({ "receipt": receipt }),
+            ))
         }
     }
 }

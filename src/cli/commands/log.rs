@@ -7,6 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Format, Output};
 use crate::cli::quote::quoted_within;
 use crate::cli::report::{Exit, Failure};
+use crate::event::KINDS;
 use crate::rules::Refusal;
 use crate::store::Record;
 use crate::types::Seq;
@@ -17,6 +18,12 @@ use std::collections::VecDeque;
 const BODY_CHARACTERS_MAX: usize = 100;
 
 pub(super) fn run(common: &Common, request: &Log, output: &mut Output) -> Result<Exit, Failure> {
+    if let Some(kind) = &request.kind
+        && !KINDS.contains(&kind.as_str())
+    {
+        return Err(Failure::usage(format!("there is no kind {kind:?}"))
+            .next(format!("handoff log --kind KIND, of {}", KINDS.join(", "))));
+    }
     let context = Context::open(common)?;
     let head = context.head()?;
     let to = request.to.unwrap_or(head.seq).min(head.seq);

@@ -1,37 +1,34 @@
 //! `resume` and `reverify`: what still holds here, of what was inherited.
 
-use super::super::args::{Reprobe, Resume};
+use super::super::args::{BRIEF_CHARACTERS, Reprobe, Resume};
 use super::super::briefing::{Briefing, Markup};
 use super::super::context::Context;
 use super::super::observe::{Observer, Secret, secrets};
 use super::super::output::Output;
-use super::super::quote::shell_quoted;
+use super::super::quote::quoted;
 use super::super::render;
 use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
 use super::session;
-use crate::append::Pen;
+use crate::append::{LedgerError, Pen};
 use crate::command::{self, Run};
 use crate::event::NotProbedWhy;
 use crate::home::clock;
-use crate::probe_spec::Probe;
-use crate::reverify::{self, Found, Planned};
+use crate::reverify::{self, Found, Planned, Turn, Turns};
 use crate::slice::Question;
 use crate::state::State;
-use crate::types::{ClaimId, Digest, Head, Seq, Value};
-use crate::verdict::{ClaimState, Judge};
+use crate::types::{ClaimId, Head, Seq, Value};
+use crate::verdict::{ClaimState, Judge, Verdict};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 /// How long reverification may take in all, if nothing else is said.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Longest brief, in characters.
-const CHARACTERS_MAX: usize = 6000;
 /// How many probes run at the same time.
 const PARALLEL: usize = 8;
 /// How often a wait looks whether a signal came.
@@ -50,9 +47,17 @@ pub(super) fn resume(
     if arguments.reprobe.dry_run {
         return dry_resume(context, arguments, output);
     }
+    if !asserted.is_empty() {
+        let mut left = asserted.clone();
+        for (state, axes) in to_inherit(context, arguments)? {
+            left.retain(|name, _| !is_of_an_axis(&state, &axes, name));
+        }
+        refuse_unknown(&left)?;
+    }
     let (session, _, inherits) = session::opened(context, &arguments.open)?;
     let judged = judge_anew(context, session, &arguments.reprobe, &asserted)?;
-    let told = Told::of(context, session, &judged.state);
+    let asked = arguments.reprobe.only.iter().chain(&arguments.require);
+    let told = Told::of(context, session, &judged, asked.cloned().collect());
     let missing: Vec<&ClaimId> = arguments
         .require
         .iter()
@@ -73,13 +78,7 @@ pub(super) fn resume(
         output.line(&format!("REQUIRED {id} is not admissible"));
     }
     output.line("");
-    let judge = Judge::new(&judged.state, Some(session), context.now());
-    let title = format!(
-        "Handoff brief for session {session} at event {}",
-        judged.head.seq
-    );
-    let briefing = Briefing::of(&judged.state, &judge, title);
-    output.line(briefing.text(Markup::Plain, CHARACTERS_MAX).trim_end());
+    told.print(output);
     let mut body = told.json(session, &judged.head);
     if let Some(body) = body.as_object_mut() {
         body.insert("inherits".into(), json!(inherits));
@@ -97,28 +96,50 @@ pub(super) fn reverify(
 ) -> Result<Exit, Failure> {
     let session = context.session()?;
     let asserted = asserted(arguments)?;
+    check_known(context, session, &arguments.only)?;
     if arguments.dry_run {
         let state = context.ask(&everything(Some(session)))?;
         let axes = reverify::axes(&state, session, &arguments.only);
-        return Ok(would_run(&state, &axes, output, "reverify"));
+        return Ok(would_run([(&state, &axes)], output, "reverify"));
+    }
+    if !asserted.is_empty() {
+        let state = context.ask(&everything(Some(session)))?;
+        let axes = reverify::axes(&state, session, &arguments.only);
+        let mut left = asserted.clone();
+        left.retain(|name, _| !is_of_an_axis(&state, &axes, name));
+        refuse_unknown(&left)?;
     }
     let judged = judge_anew(context, session, arguments, &asserted)?;
-    let told = Told::of(context, session, &judged.state);
     let asked = match arguments.only.is_empty() {
         true => inherited(&judged.state, session),
         false => arguments.only.iter().cloned().collect(),
     };
+    let told = Told::of(context, session, &judged, asked.clone());
     let all = asked.iter().all(|id| told.admissible.contains(id));
     let exit = if all { Exit::Yes } else { Exit::No };
-    for line in told.lines() {
-        output.line(&line);
-    }
+    told.print(output);
     output.document(
         "handoff.reverify.v1",
         exit,
         told.json(session, &judged.head),
     );
     Ok(exit)
+}
+
+/// The claims asked about must have been spoken of.
+fn check_known(context: &Context<'_>, session: Seq, only: &[ClaimId]) -> Result<(), Failure> {
+    let question = Question {
+        session: Some(session),
+        claims: only.iter().cloned().collect(),
+        ..Question::default()
+    };
+    let state = context.ask(&question)?;
+    match only.iter().find(|id| !state.claims().contains_key(*id)) {
+        Some(id) => {
+            Err(Failure::no("claim_unknown", format!("nobody spoke of {id}")).next("handoff state"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn everything(session: Option<Seq>) -> Question {
@@ -136,7 +157,7 @@ fn inherited(state: &State, session: Seq) -> BTreeSet<ClaimId> {
     let supports = supports.filter(|s| s.session != session && lineage.contains(&s.session));
     let live = supports.filter(|support| {
         let retracted = state.retracted(&support.body.claim);
-        retracted.is_none_or(|retraction| retraction < support.seq)
+        !state.is_void(support.seq) && retracted.is_none_or(|retraction| retraction < support.seq)
     });
     live.map(|support| support.body.claim.clone()).collect()
 }
@@ -162,65 +183,86 @@ fn read_small(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| error.to_string())
 }
 
+/// Whether a name of `--values` is that of an axis, or its number.
+fn is_of_an_axis(state: &State, axes: &BTreeSet<Seq>, name: &str) -> bool {
+    let mut records = axes.iter().filter_map(|axis| state.axes().get(axis));
+    records.any(|record| record.body.axis.as_str() == name || record.seq.to_string() == name)
+}
+
+/// A value for what is no axis to be reverified is a slip of the pen, and would count for nothing.
+fn refuse_unknown(left: &BTreeMap<String, Value>) -> Result<(), Failure> {
+    match left.keys().next() {
+        Some(name) => {
+            let message = format!(
+                "--values: no axis to be reverified is named {}",
+                quoted(name)
+            );
+            Err(Failure::usage(message).next("the same command with --dry-run, which lists them"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The axes that a session opened now would reverify, each once, with the state that knows them.
+fn to_inherit(
+    context: &Context<'_>,
+    arguments: &Resume,
+) -> Result<Vec<(State, BTreeSet<Seq>)>, Failure> {
+    let state = context.ask(&Question {
+        sessions: true,
+        ..everything(None)
+    })?;
+    let inherits: Vec<Seq> = match arguments.open.inherit.is_empty() {
+        true => state.frontier().into_iter().collect(),
+        false => session::named(context, &arguments.open.inherit)?,
+    };
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for session in inherits {
+        let state = context.ask(&everything(Some(session)))?;
+        let mut axes = reverify::axes(&state, session, &arguments.reprobe.only);
+        axes.retain(|axis| seen.insert(*axis));
+        found.push((state, axes));
+    }
+    Ok(found)
+}
+
 /// What would be probed, if this were no dry run.
 fn dry_resume(
     context: &Context<'_>,
     arguments: &Resume,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let mut state = context.ask(&Question {
-        sessions: true,
-        ..everything(None)
-    })?;
-    let inherits: Vec<Seq> = match arguments.open.inherit.is_empty() {
-        true => state.frontier().into_iter().collect(),
-        false => arguments.open.inherit.clone(),
-    };
-    let mut axes = BTreeSet::new();
-    for session in inherits {
-        state = context.ask(&everything(Some(session)))?;
-        let found = reverify::axes(&state, session, &arguments.reprobe.only);
-        would_run(&state, &found, output, "");
-        axes.extend(found);
-    }
-    output.document(
-        "handoff.resume.v1",
-        Exit::Yes,
-        json!({ "dry_run": true, "axes": axes }),
-    );
-    Ok(Exit::Yes)
+    let found = to_inherit(context, arguments)?;
+    let found = found.iter().map(|(state, axes)| (state, axes));
+    Ok(would_run(found, output, "resume"))
 }
 
-fn would_run(state: &State, axes: &BTreeSet<Seq>, output: &mut Output, command: &str) -> Exit {
+fn would_run<'s>(
+    found: impl IntoIterator<Item = (&'s State, &'s BTreeSet<Seq>)>,
+    output: &mut Output,
+    command: &str,
+) -> Exit {
     let mut listed = Vec::new();
-    for planned in reverify::plan(state, axes) {
-        let names: Vec<String> = planned
-            .axes
-            .iter()
-            .filter_map(|axis| state.axes().get(axis))
-            .map(|record| record.body.axis.to_string())
-            .collect();
-        output.line(&format!(
-            "would run {} for {}",
-            told_probe(&planned.probe),
-            names.join(", ")
-        ));
-        listed.push(json!({ "probe": planned.probe, "axes": planned.axes, "key": planned.key }));
+    for (state, axes) in found {
+        for planned in reverify::plan(state, axes) {
+            let records = planned
+                .axes
+                .iter()
+                .filter_map(|axis| state.axes().get(axis));
+            let names: Vec<&str> = records.map(|record| record.body.axis.as_str()).collect();
+            let probe = render::probe_text(&planned.probe);
+            output.line(&format!("would run {probe} for {}", names.join(", ")));
+            let probe = &planned.probe;
+            listed.push(json!({ "probe": probe, "axes": planned.axes, "keys": planned.keys }));
+        }
     }
-    if !command.is_empty() {
-        let body = json!({ "dry_run": true, "probes": listed });
-        output.document(&format!("handoff.{command}.v1"), Exit::Yes, body);
+    if listed.is_empty() {
+        output.line("would run nothing");
     }
+    let body = json!({ "dry_run": true, "probes": listed });
+    output.document(&format!("handoff.{command}.v1"), Exit::Yes, body);
     Exit::Yes
-}
-
-/// A probe in a line, as a shell would take it.
-fn told_probe(probe: &Probe) -> String {
-    match (probe.argv(), probe.check()) {
-        (Some(argv), _) => shell_quoted(argv),
-        (None, Some(check)) => format!("--check {}", shell_quoted(&[check.to_string()])),
-        (None, None) => String::new(),
-    }
 }
 
 /// The state after a reverification, and the head it was written at.
@@ -259,7 +301,8 @@ fn judge_anew(
         &state,
         &plan,
         arguments.deadline.unwrap_or(DEADLINE),
-    )?;
+    )
+    .map_err(|failure| failure.next(format!("handoff reverify --session {session}")))?;
     let question = Question {
         session: Some(session),
         cited: left.iter().copied().chain(found.keys().copied()).collect(),
@@ -270,7 +313,7 @@ fn judge_anew(
         .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
             for (planned, run) in plan.iter().zip(runs) {
                 let what = match run {
-                    Some(run) => Found::Receipt(command::receipt(pen, session, run)?),
+                    Some(run) => recorded(command::receipt(pen, session, run))?,
                     None => Found::NotProbed(NotProbedWhy::NotRun),
                 };
                 found.extend(planned.axes.iter().map(|axis| (*axis, what.clone())));
@@ -284,6 +327,16 @@ fn judge_anew(
         state: context.ask(&everything(Some(session)))?,
         head: appended.head,
     })
+}
+
+/// What became of a receipt. One that cannot be put in an event (a predecessor may have recorded
+/// hundreds of redacted axes by one probe) leaves its axes unverifiable and stops nothing else.
+fn recorded(receipt: Result<Seq, LedgerError>) -> Result<Found, Failure> {
+    match receipt {
+        Ok(seq) => Ok(Found::Receipt(seq)),
+        Err(LedgerError::Unspeakable(_)) => Ok(Found::NotProbed(NotProbedWhy::NotRun)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn value_of(state: &State, axis: Seq, asserted: &BTreeMap<String, Value>) -> Option<Value> {
@@ -310,113 +363,151 @@ fn run_all(
     for planned in plan {
         secrets_of.push(secrets(context, state, planned.axes.iter().copied())?);
     }
-    let next = AtomicUsize::new(0);
-    let runs: Mutex<BTreeMap<usize, Run>> = Mutex::new(BTreeMap::new());
+    let work = Work {
+        plan,
+        secrets_of,
+        within,
+        over,
+        turns: Mutex::new(Turns::new(plan, PARALLEL)),
+        runs: Mutex::new(BTreeMap::new()),
+    };
     std::thread::scope(|scope| {
         let (done, wait) = mpsc::channel::<()>();
         for _ in 0..PARALLEL.min(plan.len()) {
-            let done = done.clone();
-            let (next, runs, over, within, secrets_of) =
-                (&next, &runs, &over, &within, &secrets_of);
+            let (done, work) = (done.clone(), &work);
             scope.spawn(move || {
-                while !over.load(Ordering::Relaxed) {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let (Some(planned), Some(secrets)) = (plan.get(index), secrets_of.get(index))
-                    else {
-                        break;
-                    };
-                    if let Ok(run) = within.run(&planned.probe, None, secrets)
-                        && let Ok(mut runs) = runs.lock()
-                    {
-                        runs.insert(index, run);
-                    }
-                }
+                work.labour();
                 drop(done);
             });
         }
         drop(done);
         while wait.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
             if Instant::now() >= end || observer.is_interrupted() {
-                over.store(true, Ordering::Relaxed);
+                work.over.store(true, Ordering::Relaxed);
             }
         }
     });
     if observer.is_interrupted() {
-        return Err(
-            Failure::environment("interrupted", "interrupted; nothing more was recorded")
-                .next("handoff reverify"),
-        );
+        let message = "interrupted; no receipt was recorded";
+        return Err(Failure::environment("interrupted", message));
     }
-    let mut runs = runs.into_inner().unwrap_or_default();
+    let mut runs = work.runs.into_inner().unwrap_or_default();
     Ok((0..plan.len()).map(|index| runs.remove(&index)).collect())
 }
 
-/// What a session may think of everything it inherits.
+/// What the workers of a reverification share.
+struct Work<'a> {
+    plan: &'a [Planned],
+    secrets_of: Vec<Vec<Secret>>,
+    within: Observer,
+    over: Arc<AtomicBool>,
+    turns: Mutex<Turns>,
+    runs: Mutex<BTreeMap<usize, Run>>,
+}
+
+impl Work<'_> {
+    /// Runs one probe after the other until there is none or it is over.
+    fn labour(&self) {
+        while !self.over.load(Ordering::Relaxed) {
+            let turn = match self.turns.lock() {
+                Ok(mut turns) => turns.take(),
+                Err(_) => return,
+            };
+            match turn {
+                Turn::Over => return,
+                Turn::Wait => std::thread::sleep(POLL),
+                Turn::Run(index, key) => {
+                    self.run(index);
+                    if let Ok(mut turns) = self.turns.lock() {
+                        turns.ended(key);
+                    }
+                }
+            }
+        }
+    }
+
+    fn run(&self, index: usize) {
+        let (Some(planned), Some(secrets)) = (self.plan.get(index), self.secrets_of.get(index))
+        else {
+            return;
+        };
+        if let Ok(run) = self.within.run(&planned.probe, None, secrets)
+            && let Ok(mut runs) = self.runs.lock()
+        {
+            runs.insert(index, run);
+        }
+    }
+}
+
+/// What a session may think of everything it inherits, and of what was asked about.
 struct Told {
     axes: Vec<Json>,
     admissible: BTreeSet<ClaimId>,
-    blocked: Vec<(ClaimId, Json)>,
-    provisional: Vec<(ClaimId, Option<Probe>, Option<Digest>)>,
+    blocked: Vec<Json>,
+    provisional: Vec<Json>,
+    drifted: Vec<String>,
+    text: String,
 }
 
 impl Told {
-    fn of(context: &Context<'_>, session: Seq, state: &State) -> Told {
+    fn of(context: &Context<'_>, session: Seq, judged: &Judged, asked: BTreeSet<ClaimId>) -> Told {
+        let (state, at) = (&judged.state, judged.head.seq);
         let judge = Judge::new(state, Some(session), context.now());
+        let briefing = Briefing::of(
+            state,
+            &judge,
+            format!("Handoff brief for session {session} at event {at}"),
+        );
+        let characters_max = usize::try_from(BRIEF_CHARACTERS).unwrap_or(usize::MAX);
         let mut told = Told {
             axes: render::axes_json(state, &judge),
             admissible: BTreeSet::new(),
             blocked: Vec::new(),
             provisional: Vec::new(),
+            drifted: (render::axes(state, &judge).iter())
+                .filter(|axis| axis.verdict.verdict != Verdict::Held)
+                .map(|axis| render::axis_text(state, axis))
+                .collect(),
+            text: briefing.text(Markup::Plain, characters_max),
         };
-        for (id, verdict) in render::claims(state, &judge, None) {
+        let mut claims = render::claims(state, &judge, None);
+        claims.extend(render::claims(state, &judge, Some(&asked)));
+        for (id, verdict) in claims {
             if verdict.admissible {
                 told.admissible.insert(id);
             } else if verdict.state == ClaimState::ProvisionalUnverified {
                 let flag = verdict.flag.and_then(|flag| state.flags().get(&flag));
-                let step = flag.map(|flag| flag.body.step.clone());
-                told.provisional
-                    .push((id, step, flag.map(|flag| flag.body.step_digest)));
-            } else if verdict.state == ClaimState::VerifiedInvariant {
+                let step = flag.map(|flag| &flag.body.step);
+                told.provisional.push(json!({ "claim": id, "step": step }));
+            } else {
                 let because: Vec<Json> = (verdict.because.iter())
                     .map(|because| render::because_json(state, because))
                     .collect();
-                told.blocked.push((id, json!(because)));
+                let next = render::next_for(state, &id, &verdict, Some(session));
+                told.blocked.push(json!({
+                    "claim": id, "state": verdict.state, "because": because, "next": next,
+                }));
             }
         }
         told
     }
 
-    fn json(&self, session: Seq, head: &Head) -> Json {
-        let blocked: Vec<Json> = (self.blocked.iter())
-            .map(|(claim, because)| json!({ "claim": claim, "because": because }))
-            .collect();
-        let provisional: Vec<Json> = (self.provisional.iter())
-            .map(|(claim, step, _)| json!({ "claim": claim, "step": step }))
-            .collect();
-        json!({
-            "head": head_json(head), "seq": head.seq, "session": session, "axes": self.axes,
-            "admissible": self.admissible, "blocked": blocked, "provisional": provisional,
-        })
+    fn print(&self, output: &mut Output) {
+        for line in self
+            .drifted
+            .iter()
+            .map(String::as_str)
+            .chain(self.text.lines())
+        {
+            output.line(line);
+        }
     }
 
-    fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for axis in &self.axes {
-            let text = |member: &str| axis.get(member).and_then(Json::as_str).unwrap_or_default();
-            let reason = match text("reason") {
-                "" => String::new(),
-                reason => format!(" ({reason})"),
-            };
-            lines.push(format!("{} {}{reason}", text("axis"), text("verdict")));
-        }
-        let join = |ids: Vec<String>| ids.join(", ");
-        let admissible = self.admissible.iter().map(ClaimId::to_string).collect();
-        let blocked: Vec<String> = self.blocked.iter().map(|(id, _)| id.to_string()).collect();
-        lines.push(format!("admissible: {}", join(admissible)));
-        if !blocked.is_empty() {
-            lines.push(format!("blocked: {}", join(blocked.clone())));
-            lines.push(format!("next: handoff can {}", blocked.join(" ")));
-        }
-        lines
+    fn json(&self, session: Seq, head: &Head) -> Json {
+        json!({
+            "head": head_json(head), "seq": head.seq, "session": session, "axes": self.axes,
+            "admissible": self.admissible, "blocked": self.blocked,
+            "provisional": self.provisional,
+        })
     }
 }

@@ -21,7 +21,14 @@ pub(super) fn open(
     arguments: &Open,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
+    let before = context.session();
     let (session, head, inherits) = opened(context, arguments)?;
+    if let Ok(other) = before {
+        output.note(&format!(
+            "note: session {other} of your key is open here too: name one with --session, or end it \
+             with: handoff session abandon {other} --reason WHY"
+        ));
+    }
     let line = format!(
         "session {session} opened by {}{}",
         arguments.agent,
@@ -76,7 +83,7 @@ pub(super) fn opened(
 }
 
 /// The sessions that are named, which must be there.
-fn named(context: &Context<'_>, sessions: &[Seq]) -> Result<Vec<Seq>, Failure> {
+pub(super) fn named(context: &Context<'_>, sessions: &[Seq]) -> Result<Vec<Seq>, Failure> {
     for session in sessions {
         let question = Question {
             session: Some(*session),
@@ -97,12 +104,9 @@ fn named(context: &Context<'_>, sessions: &[Seq]) -> Result<Vec<Seq>, Failure> {
     Ok(sessions.to_vec())
 }
 
-/// Lists the sessions that are not sealed, and those that the next one would inherit.
+/// Lists every session there was, and which of them the next one would inherit.
 pub(super) fn list(context: &Context<'_>, output: &mut Output) -> Result<Exit, Failure> {
-    let state = context.ledger.ask(&Question {
-        sessions: true,
-        ..Question::default()
-    })?;
+    let state = context.ledger.fold(context.head()?.seq)?;
     let key = context.signer().ok().map(|signer| signer.public());
     let frontier = state.frontier();
     let mut listed = Vec::new();
@@ -129,7 +133,7 @@ pub(super) fn list(context: &Context<'_>, output: &mut Output) -> Result<Exit, F
         }));
     }
     if listed.is_empty() {
-        output.line("no session is open, and none is sealed to inherit");
+        output.line("there was no session yet");
     }
     output.document(
         "handoff.session_list.v1",

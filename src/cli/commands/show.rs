@@ -7,7 +7,9 @@ use crate::cli::context::Context;
 use crate::cli::output::{Format, Output};
 use crate::cli::quote::quoted;
 use crate::cli::report::{Exit, Failure};
+use crate::event::Body;
 use crate::slice::Question;
+use crate::store::Read;
 use crate::types::hex;
 use serde_json::{Value, json};
 
@@ -67,7 +69,16 @@ pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Resul
     for (name, value) in body.as_object().into_iter().flatten() {
         output.line(&format!("  {name}: {}", shown(value)));
     }
+    let kept = kept(&context, &event.body)?;
+    for (stream, text) in &kept {
+        output.line(&format!("  {stream} kept: {}", quoted(text)));
+    }
+    let kept: serde_json::Map<String, Value> = kept
+        .into_iter()
+        .map(|(stream, text)| (stream.to_owned(), text.into()))
+        .collect();
     let told = json!({
+        "kept": kept,
         "seq": event.seq,
         "hash": verified.leaf(),
         "prev": event.prev,
@@ -85,6 +96,22 @@ pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Resul
     });
     output.document(SCHEMA, Exit::Yes, told);
     Ok(Exit::Yes)
+}
+
+/// What is kept of a receipt's output; bytes that are no text are shown as such.
+fn kept(context: &Context<'_>, body: &Body) -> Result<Vec<(&'static str, String)>, Failure> {
+    let mut kept = Vec::new();
+    if let Body::ProbeReceipt(receipt) = body
+        && let Some(outputs) = &receipt.outputs
+    {
+        for (stream, output) in [("stdout", outputs.stdout), ("stderr", outputs.stderr)] {
+            let capture = context.ledger.store().capture(&output.kept.commitment)?;
+            if let Some(bytes) = capture.and_then(|capture| capture.bytes) {
+                kept.push((stream, String::from_utf8_lossy(&bytes).into_owned()));
+            }
+        }
+    }
+    Ok(kept)
 }
 
 /// A member of a body: texts quoted, all else as JSON.

@@ -242,14 +242,30 @@ fn more(listed: usize, total: u64, what: &str, output: &mut Output) {
 fn next(report: &Report, request: &Verify) -> Option<String> {
     let file = request.file.as_deref().map(|file| file.to_string_lossy());
     match (report.result, file) {
-        (Verification::Tampered, None) => Some("handoff export -o intact.jsonl".to_owned()),
+        (Verification::Tampered, None) => {
+            let kinds: Vec<&str> = report
+                .faults
+                .items()
+                .iter()
+                .map(|fault| fault.kind)
+                .collect();
+            let replaced = kinds
+                .iter()
+                .all(|kind| ["rollback", "fork", "expect"].contains(kind));
+            Some(match replaced {
+                true => "restore the newer file, or accept this one with: \
+                         handoff acknowledge --rollback --reason WHY"
+                    .to_owned(),
+                false => "handoff export -o intact.jsonl".to_owned(),
+            })
+        }
         (Verification::Unlawful, None) => {
             let refused = report.refused.items().iter();
             let last = refused.map(|refused| refused.seq).max();
             last.map(|seq| format!("handoff show {seq}"))
         }
         (Verification::SelfConsistent, None) => {
-            (report.signer.root_key).map(|root| format!("handoff trust add {root}"))
+            Some("handoff trust add KEY, with the root key as its owner gave it".to_owned())
         }
         (Verification::SelfConsistent, Some(file)) => {
             let command = context::command(&["handoff", "verify", &file, "--trust", "KEY"]);

@@ -110,7 +110,8 @@ pub struct AxisShown {
     pub needed_by: BTreeSet<ClaimId>,
 }
 
-/// The axes that supports of the lineage need, and those that the session itself recorded last.
+/// The axes that supports of the lineage need, those that its sessions let drift, and those that
+/// the session itself recorded last.
 pub fn axes(state: &State, judge: &Judge<'_>) -> Vec<AxisShown> {
     let mut needed: BTreeMap<Seq, BTreeSet<ClaimId>> = BTreeMap::new();
     let live = |support: &&Fact<Support>| {
@@ -129,7 +130,11 @@ pub fn axes(state: &State, judge: &Judge<'_>) -> Vec<AxisShown> {
     let own = state
         .axes()
         .values()
-        .filter(|record| Some(record.session) == judge.session())
+        .filter(|record| {
+            let ambient = judge.lineage().contains(&record.session)
+                && state.is_ambient(record.session, &record.body.axis);
+            Some(record.session) == judge.session() || ambient
+        })
         .filter(|record| {
             let latest = state.latest_axis(record.session, &record.body.axis);
             latest.is_some_and(|latest| latest.seq == record.seq)

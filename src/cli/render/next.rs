@@ -1,5 +1,8 @@
 //! The command that would unblock a claim.
 
+use super::text::probe_text;
+use crate::cli::quote::shell_quoted;
+use crate::probe_spec::Comparator;
 use crate::state::State;
 use crate::types::{ClaimId, Seq};
 use crate::verdict::{Because, ClaimVerdict, Verdict};
@@ -89,8 +92,16 @@ fn axes(
             continue;
         }
         let (name, class) = (&record.body.axis, record.body.class);
+        let probe = state.receipts().get(&record.body.receipt);
+        let probe = probe.map_or(format!("-- {BLANK}"), |receipt| {
+            probe_text(&receipt.body.probe)
+        });
+        let holds_if = match &record.body.comparator {
+            Comparator::Exact => String::new(),
+            other => format!(" --holds-if {}", shell_quoted(&[other.to_string()])),
+        };
         commands.push(format!(
-            "handoff axis {name}{of} --class {class} -- {BLANK}"
+            "handoff axis {name}{of} --class {class}{holds_if} {probe}"
         ));
     }
     if commands.is_empty() {
@@ -119,7 +130,15 @@ fn claim(state: &State, id: &ClaimId, verdict: &ClaimVerdict, of: &str) -> Strin
     };
     let names = names(state, &support.body.needs);
     let grounds = grounds(&names, support.body.independent.is_some());
-    format!("handoff claim {id}{of}{grounds}{from} {BLANK}")
+    let proof = support
+        .body
+        .receipts
+        .last()
+        .and_then(|seq| state.receipts().get(seq));
+    let proof = proof.map_or(format!("-- {BLANK}"), |receipt| {
+        probe_text(&receipt.body.probe)
+    });
+    format!("handoff claim {id}{of}{grounds}{from} {proof}")
 }
 
 fn promote(state: &State, id: &ClaimId, flag: Seq, of: &str) -> String {

@@ -2,7 +2,7 @@
 
 use super::{AxisShown, observed, recorded, statement};
 use crate::cli::quote::{quoted_within, shell_quoted};
-use crate::probe_spec::Probe;
+use crate::probe_spec::{Extraction, Probe, STEP_TIMEOUT_MS_DEFAULT, TIMEOUT_MS_DEFAULT};
 use crate::state::State;
 use crate::types::{ClaimId, Seq};
 use crate::verdict::{AxisVerdict, Because, ClaimVerdict, Reason, Verdict, Weak};
@@ -172,6 +172,12 @@ pub fn reason_text(reason: Reason) -> &'static str {
 /// What a probe runs and expects, as its options would be typed.
 pub fn probe_text(probe: &Probe) -> String {
     let mut words: Vec<String> = Vec::new();
+    if *probe.extract() != Extraction::default() {
+        words.extend(["--extract".to_owned(), probe.extract().to_string()]);
+    }
+    for name in probe.env() {
+        words.extend(["--env".to_owned(), name.to_string()]);
+    }
     for expectation in probe.expect() {
         words.extend(["--expect".to_owned(), expectation.to_string()]);
     }
@@ -180,6 +186,12 @@ pub fn probe_text(probe: &Probe) -> String {
     }
     if probe.shell() {
         words.push("--shell".to_owned());
+    }
+    if probe.redact() {
+        words.push("--redact".to_owned());
+    }
+    if probe.timeout_ms() != TIMEOUT_MS_DEFAULT && probe.timeout_ms() != STEP_TIMEOUT_MS_DEFAULT {
+        words.extend(["--timeout".to_owned(), format!("{}ms", probe.timeout_ms())]);
     }
     if probe.cwd() != "." {
         words.extend(["--cwd".to_owned(), probe.cwd().to_owned()]);
