@@ -216,8 +216,8 @@ impl Verifier {
         }
     }
 
-    /// Holds what was read to what is known outside, and tells the result. `basis` is where trust in
-    /// the root of [`Verifier::state`] comes from.
+    /// Holds what was read to what is known outside, and tells the result. `basis` is where trust
+    /// in the root of [`Verifier::state`] comes from.
     pub fn finish(mut self, basis: Basis) -> Report {
         self.check_view();
         self.check_expected();

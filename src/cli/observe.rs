@@ -256,7 +256,8 @@ fn forgotten(outputs: &Captured) -> Outputs {
     }
 }
 
-/// The probe that the arguments define. Its folder is the current one unless `--cwd` says otherwise.
+/// The probe that the arguments define. Its folder is the current one unless `--cwd` says
+/// otherwise.
 ///
 /// # Errors
 /// Usage, if they define none.
