@@ -59,6 +59,9 @@ pub enum LedgerError {
     /// The index holds a judgement that this program does not know.
     #[error("the view holds {0:?}, which is no rule of this program")]
     Judgement(String),
+    /// The ledger was upgraded beyond what this program can judge.
+    #[error("event {0} upgraded the ledger beyond this program: everything is blocked")]
+    Undetermined(Seq),
     /// There is no event yet.
     #[error("the ledger is empty")]
     Empty,
@@ -125,7 +128,11 @@ impl<S: Store, P: Positions> Ledger<S, P> {
     /// # Errors
     /// `Fault` if a record is no longer the one that was verified.
     pub fn ask(&self, question: &Question) -> Result<State, LedgerError> {
-        slice::slice(&self.verified()?, question)
+        self.verified()?;
+        let Ledger {
+            store, positions, ..
+        } = self;
+        positions.snapshot(|positions| slice::slice(&Verified { store, positions }, question))
     }
 
     fn verified(&self) -> Result<Verified<'_, S, P>, LedgerError> {
@@ -218,6 +225,9 @@ impl<S: Store, P: Positions> Ledger<S, P> {
                 positions,
             };
             let state = slice::slice(&verified, question)?;
+            if let Some(upgrade) = state.undetermined() {
+                return Err(LedgerError::Undetermined(upgrade).into());
+            }
             let mut pen = Pen::new(state, from, signer, clock());
             let outcome = work(&mut pen)?;
             let head = pen.head(positions)?;

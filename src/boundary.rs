@@ -1,8 +1,8 @@
 //! The boundary record: what a seal binds.
 //!
-//! It is everything the session lawfully said before its seal, voided or not, with each axis's value
-//! and the claims it is load-bearing for. It is not stored; a seal holds its digest, and anyone
-//! recomputes it.
+//! It is everything the session lawfully said before its seal, voided or not, with each axis's
+//! value and the claims it is load-bearing for. It is not stored; a seal holds its digest, and
+//! anyone recomputes it.
 
 use crate::event::{
     ActionGated, AmbientDeclared, AxisRecorded, BoundaryReverified, ClaimDiscarded, ClaimFlagged,

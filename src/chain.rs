@@ -1,8 +1,8 @@
 //! Decode, link, signature: whether records are the chain that was signed.
 //!
 //! This module knows signatures, not authority: whether a key *might* write is a rule
-//! ([`crate::rules`]). It is the only maker of a [`VerifiedEvent`], and so of anything that the fold
-//! takes in.
+//! ([`crate::rules`]). It is the only maker of a [`VerifiedEvent`], and so of anything that the
+//! fold takes in.
 
 use crate::event::{Body, Event};
 use crate::format::{self, DecodeError, SIGNATURE_BYTES};

@@ -17,7 +17,8 @@ pub enum Check {
     Arch,
     /// `user`: the effective user id, in decimal.
     User,
-    /// `privileges`: `root` or `user`, and on Linux a space and the effective capabilities in hexadecimal.
+    /// `privileges`: `root` or `user`, and on Linux a space and the effective capabilities in
+    /// hexadecimal.
     Privileges,
     /// `mount-root`: on Linux, type, source and root of the file system mounted at `/`.
     MountRoot,

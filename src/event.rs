@@ -168,7 +168,11 @@ macro_rules! wire {
 
 /// Declares a closed list of the wire format.
 macro_rules! closed {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* })*) => {
+    ($(
+        $(#[$doc:meta])* $name:ident {
+            $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)*
+        }
+    )*) => {
         $($(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,

@@ -20,6 +20,8 @@ pub const RECORD_BYTES_MAX: usize = 65_535;
 pub const EVENT_BYTES_MAX: usize = RECORD_BYTES_MAX - SIGNATURE_BYTES;
 /// Deepest nesting of arrays and objects in the body of an event of unknown kind.
 pub const DEPTH_MAX: usize = 32;
+/// Longest account of what is malformed, in characters.
+const DETAIL_CHARACTERS_MAX: usize = 200;
 /// Longest name of a kind.
 const KIND_BYTES_MAX: usize = 64;
 
@@ -47,9 +49,10 @@ pub enum DecodeError {
 }
 
 fn malformed(detail: impl fmt::Display) -> DecodeError {
-    DecodeError::Malformed {
-        detail: detail.to_string(),
-    }
+    // A parser's message quotes what it read, which anyone may have written.
+    let detail = detail.to_string();
+    let detail = detail.escape_debug().take(DETAIL_CHARACTERS_MAX).collect();
+    DecodeError::Malformed { detail }
 }
 
 /// The envelope, frozen for every version. Members stand in canonical order.

@@ -6,7 +6,8 @@ use sha2::{Digest as _, Sha256};
 /// Length of the salt of every salted commitment, in bytes.
 pub const SALT_BYTES: usize = 16;
 
-/// leaf = SHA-256(0x00 || signature || event bytes): the RFC 6962 section 2.1 leaf hash of the record.
+/// leaf = SHA-256(0x00 || signature || event bytes): the RFC 6962 section 2.1 leaf hash of the
+/// record.
 pub fn leaf(record: &[u8]) -> Leaf {
     Leaf(digest(&[&[0x00], record]))
 }

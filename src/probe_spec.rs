@@ -42,7 +42,8 @@ pub const ALWAYS_PASSED: [&str; 6] = ["HOME", "LC_ALL", "NO_COLOR", "PATH", "TER
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// The program and its arguments, or, with `shell`, the one script; exactly one of this and `check`.
+    /// The program and its arguments, or, with `shell`, the one script; exactly one of this and
+    /// `check`.
     #[serde(default, with = "present", skip_serializing_if = "Option::is_none")]
     pub argv: Option<Vec<String>>,
     /// A native check instead of a program.

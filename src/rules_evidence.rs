@@ -18,6 +18,14 @@ pub(crate) fn begun(state: &State, event: &Event, body: &ProbeBegun) -> Result<(
     require(state.is_open(body.flag), Rule::FlagNotOpen, || {
         format!("flag {} is not open", body.flag)
     })?;
+    let same =
+        flag.body.claim == body.claim || state.statement(&body.claim) == Some(&flag.body.statement);
+    require(same, Rule::FlagStatement, || {
+        format!(
+            "flag {} is not of {} nor of its statement",
+            body.flag, body.claim
+        )
+    })?;
     require(
         flag.body.step_digest == body.probe_digest,
         Rule::ProbeDigest,

@@ -1,9 +1,10 @@
 //! Which events answer a question.
 //!
-//! A chain grows; what a session may act on depends on little of it. A [`Question`] names what is to
-//! be asked, [`slice`] finds through an [`Index`] the events that can bear on the answer, and folding
-//! those gives the same answer as folding all: a property test holds the two equal. The index says
-//! where events are, never what they say: each is read from the ledger and accepted by its leaf.
+//! A chain grows; what a session may act on depends on little of it. A [`Question`] names what is
+//! to be asked, [`slice`] finds through an [`Index`] the events that can bear on the answer, and
+//! folding those gives the same answer as folding all: a property test holds the two equal. The
+//! index says where events are, never what they say: each is read from the ledger and accepted by
+//! its leaf.
 
 use crate::chain::VerifiedEvent;
 use crate::event::{Body, Event};
@@ -86,7 +87,8 @@ pub trait Index {
     /// Whether there is an event at a position.
     fn holds(&self, seq: Seq) -> Result<bool, Self::Error>;
 
-    /// The event at a position that [holds](Index::holds) one, accepted by the leaf that was verified.
+    /// The event at a position that [holds](Index::holds) one, accepted by the leaf that was
+    /// verified.
     fn event(&self, seq: Seq) -> Result<Indexed, Self::Error>;
 }
 

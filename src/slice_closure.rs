@@ -26,7 +26,8 @@ pub(crate) struct Closure<'i, I: Index> {
 }
 
 /// Whether the sessions before those that may be inherited matter: without a session, what is shown
-/// is theirs; and where other sessions are taken in, they tell which of those are inherited already.
+/// is theirs; and where other sessions are taken in, they tell which of those are inherited
+/// already.
 fn needs_ancestors_of_frontier(question: &Question) -> bool {
     let shown = question.all_claims || !question.claims.is_empty();
     let sessions_alone = Question {

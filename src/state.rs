@@ -1,7 +1,8 @@
 //! What the events so far amount to.
 //!
-//! Only [`crate::fold`] changes a [`State`]. It keeps what was lawfully said, indexed by what can be
-//! asked of it, and the refused events beside it. What of it still holds is for [`crate::verdict`].
+//! Only [`crate::fold`] changes a [`State`]. It keeps what was lawfully said, indexed by what can
+//! be asked of it, and the refused events beside it. What of it still holds is for
+//! [`crate::verdict`].
 //!
 //! Voidness is an overlay computed when asked: a key's last revocation decides which of its events
 //! are void, and voidness passes to what cites them.
@@ -290,7 +291,8 @@ impl State {
             .collect()
     }
 
-    /// The keys that an admin, revoked since, authorised from the seq on at which it was compromised.
+    /// The keys that an admin, revoked since, authorised from the seq on at which it was
+    /// compromised.
     pub fn authorized_by_compromised(&self) -> Vec<PublicKey> {
         let suspect = |key: &Key| {
             let by = self.keys.get(&key.by).and_then(|by| by.revoked);

@@ -367,7 +367,8 @@ impl<T> From<Ascending<T>> for Vec<T> {
     }
 }
 
-/// Whether `text` holds nothing but space, tab, line feed, carriage return, vertical tab and form feed.
+/// Whether `text` holds nothing but space, tab, line feed, carriage return, vertical tab and form
+/// feed.
 pub fn is_blank(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' ' | 0x09..=0x0d))
 }

@@ -3,34 +3,36 @@
 //! This page is the text of the format; it can be implemented from here alone. All comparisons are
 //! of bytes; "base name" is what follows the last `/` of a word.
 //!
-//! **A command** is a list of words. A probe's argv is one. It is constant by the first of these rules
-//! that applies, `name` being the base name of the first word:
+//! **A command** is a list of words. A probe's argv is one. It is constant by the first of these
+//! rules that applies, `name` being the base name of the first word:
 //!
 //! 1. There are no words: constant.
-//! 2. `name` with A-Z lowered is `todo`, `tbd`, `fixme`, `xxx` or `...`, or the first word begins with
-//!    `#`: constant.
-//! 3. `name` is `:`, `true`, `false`, `echo`, `printf`, `exit`, `return`, `yes`, `sleep`, `seq`, `expr`,
-//!    `basename` or `dirname`: constant.
+//! 2. `name` with A-Z lowered is `todo`, `tbd`, `fixme`, `xxx` or `...`, or the first word begins
+//!    with `#`: constant.
+//! 3. `name` is `:`, `true`, `false`, `echo`, `printf`, `exit`, `return`, `yes`, `sleep`, `seq`,
+//!    `expr`, `basename` or `dirname`: constant.
 //! 4. `name` is `cat`: constant if every other word is `-` or `/dev/null`.
-//! 5. `name` is `test`, `[` or `[[`: constant if every other word that begins with `-` and is longer is
-//!    one of `-n -z -eq -ne -lt -le -gt -ge`.
+//! 5. `name` is `test`, `[` or `[[`: constant if every other word that begins with `-` and is
+//!    longer is one of `-n -z -eq -ne -lt -le -gt -ge`.
 //! 6. `name` is `set`: constant if there is another word.
-//! 7. `name` is `env`, `nice`, `nohup`, `command`, `builtin`, `exec`, `eval`, `time`, `timeout`, `setsid`,
-//!    `stdbuf` or `busybox`: drop it and every word after it that begins with `-`, is an assignment, or is
-//!    a duration (digits and dots with at most one of `s m h d` behind), up to the first that is none of
-//!    these. Constant if words are left and they are a constant command.
-//! 8. `name` is `sh`, `bash`, `dash`, `zsh`, `ash` or `ksh`: constant if no other word is there. Else, the
-//!    flag is the first other word that is `-` and then only ASCII letters, one of them `c`; each word
-//!    before the flag must begin with `-` or `+` or follow a word that does so and ends in `o`; the word
-//!    after the flag must be there: constant if that word is a constant script.
+//! 7. `name` is `env`, `nice`, `nohup`, `command`, `builtin`, `exec`, `eval`, `time`, `timeout`,
+//!    `setsid`, `stdbuf` or `busybox`: drop it and every word after it that begins with `-`, is an
+//!    assignment, or is a duration (digits and dots with at most one of `s m h d` behind), up to
+//!    the first that is none of these. Constant if words are left and they are a constant command.
+//! 8. `name` is `sh`, `bash`, `dash`, `zsh`, `ash` or `ksh`: constant if no other word is there.
+//!    Else, the flag is the first other word that is `-` and then only ASCII letters, one of them
+//!    `c`; each word before the flag must begin with `-` or `+` or follow a word that does so and
+//!    ends in `o`; the word after the flag must be there: constant if that word is a constant
+//!    script.
 //! 9. Any other: not constant.
 //!
 //! An assignment is `[A-Za-z_][A-Za-z0-9_]*=` and anything.
 //!
-//! **A script** (that of `--shell`, or rule 8) is not constant if it holds one of ``$ ` < > * ? ~``. Else
-//! delete every `'`, `"` and `\`, and split it at each of `; & | ( ) { }`, line feed and carriage return.
-//! It is constant if each part is a constant command once it is split into words at spaces and tabs and
-//! the leading words that are assignments or one of `! if then elif else fi while until do done` are dropped.
+//! **A script** (that of `--shell`, or rule 8) is not constant if it holds one of ``$ ` < > * ?
+//! ~``. Else delete every `'`, `"` and `\`, and split it at each of `; & | ( ) { }`, line feed and
+//! carriage return. It is constant if each part is a constant command once it is split into words
+//! at spaces and tabs and the leading words that are assignments or one of `! if then elif else fi
+//! while until do done` are dropped.
 
 use crate::probe_spec::Probe;
 

@@ -25,6 +25,9 @@ pub struct Outside {
     pub expect: Option<HeadLine>,
     /// The head that this machine verified before.
     pub view: Option<(Seq, Leaf)>,
+    /// Whether the records are read elsewhere than where this machine keeps the ledger: an older
+    /// copy is told as such there, and is no rollback.
+    pub elsewhere: bool,
 }
 
 /// What an event commits to outside the chain.
@@ -213,8 +216,8 @@ impl Verifier {
         }
     }
 
-    /// Holds what was read to what is known outside, and tells the result. `basis` is where trust in
-    /// the root of [`Verifier::state`] comes from.
+    /// Holds what was read to what is known outside, and tells the result. `basis` is where trust
+    /// in the root of [`Verifier::state`] comes from.
     pub fn finish(mut self, basis: Basis) -> Report {
         self.check_view();
         self.check_expected();
@@ -297,7 +300,11 @@ impl Verifier {
                 });
                 let detail =
                     format!("this machine verified up to event {seq}, the ledger ends {end}");
-                self.fault(Some(seq), "rollback", detail);
+                if self.outside.elsewhere {
+                    self.not_proven(format!("that it is the newest: {detail}"));
+                } else {
+                    self.fault(Some(seq), "rollback", detail);
+                }
             }
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! This page is the text of the format; it can be implemented from here alone.
 //!
-//! **The version in a value.** It is the leftmost match of this expression, digits and letters being
-//! those of ASCII, each part as long as it can be:
+//! **The version in a value.** It is the leftmost match of this expression, digits and letters
+//! being those of ASCII, each part as long as it can be:
 //!
 //! ```text
 //! ([0-9]+)(\.([0-9]+))?(\.([0-9]+))?(-([0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*))?
@@ -20,8 +20,8 @@
 //! by number and below the others, the others by bytes, and the shorter list first if one begins
 //! the other.
 //!
-//! **A requirement** is 1 to 8 comparators, at most 256 bytes in all, separated by `,` or `, `, every
-//! one of which must be met:
+//! **A requirement** is 1 to 8 comparators, at most 256 bytes in all, separated by `,` or `, `,
+//! every one of which must be met:
 //!
 //! ```text
 //! comparator = ( "=" / ">" / ">=" / "<" / "<=" / "~" / "^" ) I [ "." J [ "." K [ "-" pre ] ] ]
@@ -32,16 +32,21 @@
 //!
 //! | comparator | met if |
 //! |---|---|
-//! | `=` | V agrees with each number that is given, and, if K is given, the pre-releases are the same |
-//! | `>` | all three given: V > B; else the given numbers of V, as a list, are greater than those of B |
+//! | `=` | V agrees with each number that is given, and, if K is given, the pre-releases are the
+//! same |
+//! | `>` | all three given: V > B; else the given numbers of V, as a list, are greater than those
+//! of B |
 //! | `>=` | the comparator `>` or the comparator `=` of the same version is met |
-//! | `<` | all three given: V < B; else the given numbers of V, as a list, are less than those of B |
+//! | `<` | all three given: V < B; else the given numbers of V, as a list, are less than those of B
+//! |
 //! | `<=` | the comparator `<` or the comparator `=` of the same version is met |
 //! | `~` | V agrees in I, and in J if given, and, if K is given, V is not below B |
-//! | `^` | V agrees in each given number up to and including the first that is not 0 (all of them if all are 0), and, if J is given, V is not below B |
+//! | `^` | V agrees in each given number up to and including the first that is not 0 (all of them
+//! if all are 0), and, if J is given, V is not below B |
 //!
 //! And a version with a pre-release meets a requirement only if some comparator of it has a
-//! pre-release too and the same three numbers: `>=1.0` does not admit `2.0.0-rc.1`, `>=2.0.0-rc.1` does.
+//! pre-release too and the same three numbers: `>=1.0` does not admit `2.0.0-rc.1`, `>=2.0.0-rc.1`
+//! does.
 
 use crate::types::ParseError;
 use semver::{BuildMetadata, Prerelease, Version, VersionReq};

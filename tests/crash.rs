@@ -1,7 +1,12 @@
 //! Processes that are killed where they stand, and views that are damaged: what was acknowledged is
 //! there, and the next command works without a hand being lent.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::indexing_slicing
+)]
 
 mod machine;
 

@@ -510,3 +510,55 @@ fn a_whole_ledger_has_the_bytes_it_always_had() {
     }
     assert_eq!(export, golden);
 }
+
+/// The text of a few events, written out: no library's option may change a byte of them.
+#[test]
+fn the_text_of_an_event_is_this() {
+    let (records, _) = story();
+    for (seq, expected) in [
+        (
+            0,
+            concat!(
+                r#"{"body":{"name":"golden","nonce":"07070707070707070707070707070707"#,
+                r#"07070707070707070707070707070707","policy":{"asserted_values":false,"#,
+                r#""four_eyes":false},"rules":1},"key":"8a88e3dd7409f195fd52db2d3cba5d72"#,
+                r#"ca6709bf1d94121bf3748801b40f6f5c","kind":"ledger.opened","prev":"#,
+                r#""0000000000000000000000000000000000000000000000000000000000000000","#,
+                r#""seq":0,"session":0,"time":"2026-01-02T03:04:05.678Z","v":1}"#,
+            ),
+        ),
+        (
+            1,
+            concat!(
+                r#"{"body":{"key":"8139770ea87d175f56a35466c34c7ecccb8d8a91b4ee37a25df60f5b"#,
+                r#"8fc9b394","label":"builder","roles":["recorder"]},"key":"8a88e3dd7409f195"#,
+                r#"fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c","kind":"key.authorized","#,
+                r#""prev":"7a0c0408e486d9dbe4ce940c73fa6908895dc86ce518c94b69d45402afbc669a","#,
+                r#""seq":1,"session":0,"time":"2026-01-02T03:04:06.678Z","v":1}"#,
+            ),
+        ),
+        (
+            4,
+            concat!(
+                r#"{"body":{"axis":"os","class":"execution_topology","comparator":"exact","#,
+                r#""receipt":3},"key":"8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf374"#,
+                r#"8801b40f6f5c","kind":"axis.recorded","prev":"794cd71a0a48f1279e257448295d"#,
+                r#"24fb282acb3350a79efffca3d739229afe99","seq":4,"session":2,"#,
+                r#""time":"2026-01-02T03:04:09.678Z","v":1}"#,
+            ),
+        ),
+        (
+            9,
+            concat!(
+                r#"{"body":{"claim":"sum","from":[],"needs":[4],"receipts":[7],"statement":"#,
+                r#""sum is so"},"key":"8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf374"#,
+                r#"8801b40f6f5c","kind":"claim.verified","prev":"5817756ef0dd1289e4a734413d93"#,
+                r#"e105ff8f611dd1e70a11f0c36c83d3ac9165","seq":9,"session":2,"#,
+                r#""time":"2026-01-02T03:04:14.678Z","v":1}"#,
+            ),
+        ),
+    ] {
+        let text = std::str::from_utf8(records[seq].event_bytes().unwrap()).unwrap();
+        assert_eq!(text, expected);
+    }
+}

@@ -299,24 +299,22 @@ fn no_change_of_the_file_changes_an_answer_unnoticed() {
     let gone = format!("seq = {}", handoff.retraction);
     handoff.watch(&truth, &["missing"], |it| it.delete(&gone));
 
-    // One byte of any record is changed: in its signature, and in its text.
+    // One byte of any record is changed: in its text, or in every other one in its signature.
     for seq in 0..=handoff.head.0 {
-        for from_end in [0, 80] {
-            let mut changed = handoff.record(Seq(seq));
-            let at = if from_end == 0 {
-                7
-            } else {
-                changed.0.len() - from_end
-            };
-            changed.0[at] ^= 1;
-            let codes: &[&str] = match seq {
-                // It is another ledger's first event, of which this machine knows nothing.
-                0 => &["signature", "malformed", "not_canonical", "link"],
-                seq if seq == handoff.head.0 => &["fork"],
-                _ => &["replaced"],
-            };
-            handoff.tolerate(&truth, codes, |it| it.replace(Seq(seq), &changed));
-        }
+        let mut changed = handoff.record(Seq(seq));
+        let at = if seq % 2 == 0 {
+            changed.0.len() - 80
+        } else {
+            7
+        };
+        changed.0[at] ^= 1;
+        let codes: &[&str] = match seq {
+            // It is another ledger's first event, of which this machine knows nothing.
+            0 => &["signature", "malformed", "not_canonical", "link"],
+            seq if seq == handoff.head.0 => &["fork"],
+            _ => &["replaced"],
+        };
+        handoff.tolerate(&truth, codes, |it| it.replace(Seq(seq), &changed));
     }
 
     // The tail is cut off.

@@ -20,7 +20,9 @@ impl Line {
         self.text.match_indices(path).any(|(at, _)| {
             let before = self.text[..at].chars().next_back();
             let after = self.text[at + path.len()..].chars().next();
-            !before.is_some_and(is_word) && !(path.ends_with(is_word) && after.is_some_and(is_word))
+            let within_before = before.is_some_and(is_word);
+            let within_after = path.ends_with(is_word) && after.is_some_and(is_word);
+            !within_before && !within_after
         })
     }
 }
@@ -99,8 +101,9 @@ fn assert_only_in(names: &[&str], may: impl Fn(&str) -> bool) {
     assert!(found.is_empty(), "{names:?} named in\n{}", found.join("\n"));
 }
 
-/// Demands as [`assert_only_in`] does, and that each of the places does name it.
+/// Demands that a crate is named in the files and folders of its owners, and in each of them.
 fn assert_owned(name: &str, owners: &[&str]) {
+    let name = &format!("{name}::");
     let is_owner = |file: &str| {
         owners
             .iter()
@@ -154,7 +157,7 @@ fn a_crate_is_named_only_where_it_is_owned() {
         ("ssh_key", &["src/home/key_text.rs"]),
         ("getrandom", &["src/home/clock.rs", "src/probe/output.rs"]),
         ("clap", &["src/cli/"]),
-        ("clap_complete", &["src/cli/help.rs"]),
+        ("clap_complete", &["src/cli/"]),
         ("clap_mangen", &["src/cli/help.rs"]),
         ("indicatif", &["src/cli/output.rs"]),
         ("process_wrap", &["src/probe/run.rs"]),
@@ -300,18 +303,18 @@ fn nothing_is_left_to_be_done_later() {
 
 #[test]
 fn a_line_is_at_most_a_hundred_columns_wide() {
-    let wide: Vec<String> = files("src")
-        .into_iter()
-        .flat_map(|(file, text)| {
-            let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            let wide = lines
-                .into_iter()
-                .enumerate()
-                .filter(|(_, line)| line.chars().count() > 100);
-            wide.map(|(index, _)| format!("{file}:{}", index + 1))
-                .collect::<Vec<_>>()
-        })
-        .collect();
+    let mut wide = Vec::new();
+    for (file, text) in files("src") {
+        for (index, line) in text.lines().enumerate() {
+            // A text literal by itself is as long as the text.
+            let literal = ["\"", "r#\""]
+                .iter()
+                .any(|it| line.trim_start().starts_with(it));
+            if line.chars().count() > 100 && !literal {
+                wide.push(format!("{file}:{}", index + 1));
+            }
+        }
+    }
     assert!(wide.is_empty(), "{}", wide.join("\n"));
 }
 

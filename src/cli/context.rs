@@ -229,7 +229,7 @@ impl<'a> Context<'a> {
         match self.session() {
             Ok(session) => Ok(Some(session)),
             Err(failure) if failure.code == NO_SESSION => Ok(None),
-            Err(failure) if failure.code == "key_file" => Ok(None),
+            Err(_) if self.common.key.is_none() && !self.key_path()?.exists() => Ok(None),
             Err(failure) => Err(failure),
         }
     }

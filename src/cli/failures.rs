@@ -13,6 +13,7 @@ use crate::probe_spec::ProbeError;
 use crate::rules::Refusal;
 use crate::store::StoreError;
 use crate::types::ParseError;
+use serde_json::json;
 
 /// The code of a view that turned out damaged.
 pub(super) const VIEW_UNUSABLE: &str = "index_unusable";
@@ -31,16 +32,23 @@ impl From<StoreError> for Failure {
             | StoreError::NotNext { .. } => {
                 Failure::integrity(code, message).next("handoff verify")
             }
-            StoreError::Indeterminate { last, leaf, .. } => {
+            StoreError::Indeterminate {
+                first, last, leaf, ..
+            } => {
+                let details = json!({ "first": first, "seq": last, "leaf": leaf });
                 let look = format!("handoff show {last}: leaf {leaf} there means it was recorded");
-                Failure::indeterminate(code, message).next(look)
+                Failure::indeterminate(code, message)
+                    .next(look)
+                    .details(details)
             }
             StoreError::Absent { .. } => Failure::environment(code, message)
                 .next("the same command with the path of a ledger"),
             StoreError::AlreadyExists { .. } => {
                 Failure::environment(code, message).next("handoff head")
             }
-            StoreError::TooLarge { .. } | StoreError::Empty { .. } => Failure::no(code, message),
+            StoreError::TooLarge { .. } | StoreError::Empty { .. } => {
+                Failure::environment(code, message)
+            }
             StoreError::Newer { .. } => {
                 Failure::environment(code, message).next("cargo install handoff-ledger")
             }
@@ -82,6 +90,9 @@ impl From<LedgerError> for Failure {
             LedgerError::Judgement(_) => Failure::environment(VIEW_UNUSABLE, message)
                 .retryable()
                 .next("the same command again: the view is built anew"),
+            LedgerError::Undetermined(_) => {
+                Failure::cannot_judge("undetermined", message).next("cargo install handoff-ledger")
+            }
             LedgerError::Empty => Failure::cannot_judge("empty", message).next("handoff init"),
         }
     }

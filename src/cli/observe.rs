@@ -9,7 +9,9 @@ use crate::hash::{self, SALT_BYTES};
 use crate::home::clock;
 use crate::home::paths;
 use crate::probe::{self, Captured, CapturedStream, Observation, Surroundings};
-use crate::probe_spec::{Committed, Definition, Outcome, OutputCommitment, Outputs, Probe};
+use crate::probe_spec::{
+    Committed, Definition, Expectation, Outcome, OutputCommitment, Outputs, Probe,
+};
 use crate::state::State;
 use crate::store::{Capture, Read};
 use crate::types::{Digest, Seq, Value};
@@ -45,10 +47,16 @@ impl Observer {
             signal_hook::consts::SIGTERM,
             signal_hook::consts::SIGHUP,
         ] {
-            signal_hook::flag::register(signal, Arc::clone(&interrupted)).map_err(|error| {
-                Failure::environment("io", format!("cannot listen to signals: {error}"))
-            })?;
+            // The second one ends the program as if nobody listened.
+            let listening =
+                signal_hook::flag::register_conditional_default(signal, Arc::clone(&interrupted))
+                    .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)));
+            listening.map_err(cannot_listen)?;
         }
+        // Where the parent ignores it, children would vanish before it is seen how they ended.
+        let child_ended = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(signal_hook::consts::SIGCHLD, child_ended)
+            .map_err(cannot_listen)?;
         Ok(Observer {
             root: context.root.clone(),
             scope: context.scope,
@@ -178,7 +186,12 @@ impl Secret {
     }
 }
 
-/// The secrets of those axes that are redacted and whose salt is still kept, ascending by axis.
+fn cannot_listen(error: std::io::Error) -> Failure {
+    Failure::environment("io", format!("cannot listen to signals: {error}"))
+}
+
+/// The secrets of those axes that a probe observes, that are redacted and whose salt is still kept,
+/// ascending by axis.
 ///
 /// # Errors
 /// If the ledger cannot be read.
@@ -186,9 +199,13 @@ pub fn secrets(
     context: &Context<'_>,
     state: &State,
     axes: impl IntoIterator<Item = Seq>,
+    probe: Digest,
 ) -> Result<Vec<Secret>, Failure> {
     let mut secrets = Vec::new();
-    for axis in axes {
+    for axis in axes
+        .into_iter()
+        .filter(|axis| state.axis_probe(*axis) == Some(probe))
+    {
         let receipt = state.axes().get(&axis).map(|record| record.body.receipt);
         let receipt = receipt.and_then(|receipt| state.receipts().get(&receipt));
         let Some(redacted) = receipt.and_then(|receipt| receipt.body.redacted.as_ref()) else {
@@ -239,7 +256,8 @@ fn forgotten(outputs: &Captured) -> Outputs {
     }
 }
 
-/// The probe that the arguments define. Its folder is the current one unless `--cwd` says otherwise.
+/// The probe that the arguments define. Its folder is the current one unless `--cwd` says
+/// otherwise.
 ///
 /// # Errors
 /// Usage, if they define none.
@@ -267,6 +285,16 @@ pub fn probe_of(
     definition.env.sort();
     definition.env.dedup();
     apply(options, &mut definition)?;
+    let told = definition
+        .expect
+        .iter()
+        .any(|it| matches!(it, Expectation::Value(_)));
+    if definition.redact && told {
+        return Err(
+            Failure::usage("value=TEXT would put the value that is redacted in the chain")
+                .next("the same command with another expectation, as value~RE"),
+        );
+    }
     let probe = Probe::new(definition)?;
     probe::check_expressions(&probe).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(probe)

@@ -67,7 +67,7 @@ impl KeyFileError {
         match self {
             KeyFileError::File(error) if error.is_absent() => "handoff key new".to_owned(),
             KeyFileError::File(FileError::Exists { .. }) => {
-                "handoff key list; to make another: handoff key new --label LABEL".to_owned()
+                "handoff key list; to make another: handoff key new --out FILE".to_owned()
             }
             KeyFileError::File(FileError::NotRegular { .. }) => {
                 "name the file itself: --key PATH".to_owned()

@@ -109,8 +109,8 @@ mod linux {
         }
     }
 
-    /// Kills and reaps the orphans of probes: children that were not there before and are in another
-    /// session than ours. A child that other code started meanwhile shares our session.
+    /// Kills and reaps the orphans of probes: children that were not there before and are in
+    /// another session than ours. A child that other code started meanwhile shares our session.
     fn sweep(children_before: &BTreeSet<i32>) {
         let own_session = session("self");
         let until = Instant::now() + SWEEP_MAX;

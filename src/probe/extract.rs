@@ -20,8 +20,8 @@ pub struct ExpressionError {
     pub reason: String,
 }
 
-/// Compiles every regular expression of `probe`, to refuse it before it is signed. One that does not
-/// compile and is run all the same extracts nothing and is met by nothing.
+/// Compiles every regular expression of `probe`, to refuse it before it is signed. One that does
+/// not compile and is run all the same extracts nothing and is met by nothing.
 pub fn check_expressions(probe: &Probe) -> Result<(), ExpressionError> {
     let of_extraction = match probe.extract() {
         Extraction::Regex(pattern) => Some(pattern),

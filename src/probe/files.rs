@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 
 /// Largest program that is digested.
 const PROGRAM_BYTES_MAX: u64 = 1 << 30;
-/// Most bytes that are digested of all the files together that arguments name; a file beyond is left out.
+/// Most bytes that are digested of all the files together that arguments name; a file beyond is
+/// left out.
 const FILES_BYTES_MAX: u64 = 64 << 20;
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Digests of the program that `probe` would start under `root`, symbolic links followed, and of every
-/// regular file that another word of its argv names. A script of `--shell` names none.
+/// Digests of the program that `probe` would start under `root`, symbolic links followed, and of
+/// every regular file that another word of its argv names. A script of `--shell` names none.
 ///
 /// What cannot be read is left out: whether a probe can run is told by running it. Of a redacted
 /// probe no file is digested: the file may be the secret, and its digest would let it be guessed.

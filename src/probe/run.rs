@@ -1,9 +1,9 @@
 //! Starting a program and seeing it end. The only file that starts a process.
 //!
 //! The program runs in a session and process group of its own, without a terminal, its standard
-//! input empty. At the timeout and at an interrupt the group is told to end, then killed; after its end
-//! whatever is left of it is killed too. Two threads read its output, and nothing waits for them
-//! longer than a moment: an output that something holds open is left behind.
+//! input empty. At the timeout and at an interrupt the group is told to end, then killed; after its
+//! end whatever is left of it is killed too. Two threads read its output, and nothing waits for
+//! them longer than a moment: an output that something holds open is left behind.
 
 use super::descendants::{self, Family};
 use super::files::find_program;

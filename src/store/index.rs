@@ -94,6 +94,21 @@ pub trait Positions {
     /// See [`Positions::head`].
     fn last(&self, key: &[u8; KEY_BYTES], at_most: Seq) -> Result<Option<Seq>, StoreError>;
 
+    /// Runs look-ups that must fit together on one state of the index, whoever advances it
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// What `work` returned.
+    fn snapshot<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        Self: Sized,
+    {
+        work(self)
+    }
+
     /// Adds rows, all or none, if the head is still `expected`; whether it was.
     ///
     /// # Errors
@@ -106,6 +121,13 @@ pub trait Positions {
 }
 
 impl Positions for IndexFile {
+    fn snapshot<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        IndexFile::snapshot(self, work)
+    }
+
     fn head(&self) -> Result<Option<(Seq, Leaf)>, StoreError> {
         IndexFile::head(self)
     }

@@ -1,6 +1,12 @@
 //! A machine for tests: a folder that holds a ledger, and people with homes of their own.
 
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::panic)]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
 
 use handoff_ledger::append::Ledger;
 use handoff_ledger::home::keys;

@@ -2,11 +2,12 @@
 
 use crate::support::index::MemoryIndex;
 use crate::support::{History, Who, make};
-use handoff_ledger::event::{Body, PromotionRefusedWhy};
+use handoff_ledger::event::{Body, NotProbedWhy, PromotionRefusedWhy};
+use handoff_ledger::resolve::{Resolved, resolve};
 use handoff_ledger::rules::Rule;
 use handoff_ledger::slice::{Question, slice};
 use handoff_ledger::types::Seq;
-use handoff_ledger::verdict::{Asked, Judge};
+use handoff_ledger::verdict::{Asked, Judge, Reason};
 
 /// How many claims are derived one from the other.
 const LINKS: usize = 400;
@@ -110,4 +111,71 @@ fn a_slice_does_not_grow_with_the_chain() {
         h.observe(session, "a", "1");
     }
     assert_eq!(read(&h), before);
+}
+
+#[test]
+fn a_slice_holds_the_records_before_a_void_one() {
+    let mut h = History::new();
+    let alice = h.open(Who::Alice);
+    let first = h.axis(alice, "a", "1");
+    let second = h.axis(alice, "a", "2");
+    h.seal(alice);
+    let bob = h.open_on(Who::Bob, &[alice]);
+    let resolved = |h: &History| {
+        let question = Question {
+            session: Some(bob),
+            names: ["a".parse().unwrap()].into(),
+            ..Question::default()
+        };
+        let part = slice(&MemoryIndex::of(h), &question).unwrap();
+        let name = "a".parse().unwrap();
+        let found = resolve(&part, bob, &name);
+        assert_eq!(found, resolve(&h.state, bob, &name));
+        found
+    };
+    assert_eq!(resolved(&h), Resolved::One(second));
+    h.revoke(Who::Alice, Some(second));
+    assert_eq!(resolved(&h), Resolved::One(first));
+}
+
+#[test]
+fn a_slice_holds_why_an_axis_was_not_probed() {
+    let mut h = History::new();
+    let alice = h.open(Who::Alice);
+    let axis = h.axis(alice, "a", "1");
+    h.verify(alice, "c", &[axis]);
+    h.seal(alice);
+    let bob = h.open_on(Who::Bob, &[alice]);
+    let entry = make::not_probed(axis, NotProbedWhy::NotRun);
+    h.say(bob, make::reverified(Vec::new()));
+    h.say(bob, make::reverified(vec![entry]));
+    let question = Question {
+        session: Some(bob),
+        claims: ["c".parse().unwrap()].into(),
+        ..Question::default()
+    };
+    let part = slice(&MemoryIndex::of(&h), &question).unwrap();
+    let judge = Judge::new(&part, Some(bob), Asked::AtHead { time: h.now });
+    assert_eq!(judge.axis(axis).reason, Some(Reason::NotRun));
+}
+
+#[test]
+fn a_slice_tells_what_is_inherited_already_beside_what_is_not() {
+    let mut h = History::new();
+    let mut sealed = Vec::new();
+    for _ in 0..3 {
+        let before: Vec<Seq> = sealed.last().copied().into_iter().collect();
+        let session = h.open_on(Who::Alice, &before);
+        h.axis(session, "a", "1");
+        h.seal(session);
+        sealed.push(session);
+    }
+    let session = h.open_on(Who::Bob, &sealed[..1]);
+    let question = Question {
+        sessions: true,
+        session: Some(session),
+        ..Question::default()
+    };
+    let part = slice(&MemoryIndex::of(&h), &question).unwrap();
+    assert_eq!(part.frontier(), [sealed[2]].into());
 }

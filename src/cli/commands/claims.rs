@@ -88,7 +88,9 @@ impl AxisProbes<'_> {
             let receipt = receipt.and_then(|receipt| self.state.receipts().get(&receipt));
             let Some(receipt) = receipt else { continue };
             if done.insert(receipt.body.probe_digest) {
-                let secrets = secrets(self.context, self.state, self.axes.iter().copied())?;
+                let axes = self.axes.iter().copied();
+                let digest = receipt.body.probe_digest;
+                let secrets = secrets(self.context, self.state, axes, digest)?;
                 runs.push(self.observer.run(&receipt.body.probe, None, &secrets)?);
             }
         }
@@ -248,7 +250,7 @@ fn prove(
             let run = observer.run(
                 &probe,
                 None,
-                &secrets(context, state, needs.iter().copied())?,
+                &secrets(context, state, needs.iter().copied(), digest)?,
             )?;
             let after = axes.run(|axis| !axes.is_by(axis, digest))?;
             let told_of = format!(" (the proof: {}{})", told(&run.receipt), printed(&run));
@@ -415,7 +417,7 @@ pub(super) fn promote(
             session,
             axes: &needs,
         };
-        let secrets = secrets(context, &state, needs.iter().copied())?;
+        let secrets = secrets(context, &state, needs.iter().copied(), digest)?;
         let stands = |failure: Failure| unfinished(failure, announced, &arguments.id);
         let run = observer
             .run(&step, Some(announced), &secrets)

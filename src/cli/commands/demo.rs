@@ -195,7 +195,8 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// Runs the demo, and leaves its folder to look at. Exit 1 if a step ended otherwise than it should.
+/// Runs the demo, and leaves its folder to look at. Exit 1 if a step ended otherwise than it
+/// should.
 pub(super) fn demo(arguments: &Demo, output: &mut Output) -> Result<Exit, Failure> {
     let folder = folder(arguments)?;
     let project = folder.join("project");
@@ -293,7 +294,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(failed)
 }
 
-/// Runs one command in the demo's place. In JSON the demo is one document, so its commands are mute.
+/// Runs one command in the demo's place. In JSON the demo is one document, so its commands are
+/// mute.
 fn type_in(words: &[&str], place: &Place, output: &mut Output) -> Exit {
     output.line(&format!("$ handoff {}", shell_quoted(words)));
     let argv: Vec<OsString> = ["handoff"]

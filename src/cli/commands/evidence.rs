@@ -2,7 +2,7 @@
 
 use super::super::args::{Ambient, Axis, Class, Evidence, ProbeArgs};
 use super::super::context::Context;
-use super::super::observe::{Observer, milliseconds, probe_of};
+use super::super::observe::{Observer, Secret, milliseconds, probe_of, secrets};
 use super::super::output::Output;
 use super::super::quote::quoted;
 use super::super::report::{Exit, Failure};
@@ -11,9 +11,9 @@ use crate::append::Pen;
 use crate::command::{self, Proof, Recorded, Run};
 use crate::event::{AmbientEntry, AxisClass, ProbeReceipt};
 use crate::home::clock;
-use crate::probe_spec::{Comparator, Outcome, TIMEOUT_MS_DEFAULT};
+use crate::probe_spec::{Comparator, Outcome, Probe, TIMEOUT_MS_DEFAULT};
 use crate::slice::Question;
-use crate::types::{Seq, Value};
+use crate::types::{AxisName, Seq, Value};
 use crate::verdict;
 use serde_json::{Map, Value as Json, json};
 
@@ -183,7 +183,8 @@ pub(super) fn axis(
         }
         Evidence::Probe(probe) => {
             let probe = probe_of(context, probe, TIMEOUT_MS_DEFAULT)?;
-            let run = Observer::new(context)?.run(&probe, None, &[])?;
+            let secrets = known_secrets(context, session, &arguments.name, &probe)?;
+            let run = Observer::new(context)?.run(&probe, None, &secrets)?;
             let told_of = format!(": {}{}", told(&run.receipt), printed(&run));
             (Proof::Run(Box::new(run)), told_of)
         }
@@ -216,6 +217,27 @@ pub(super) fn axis(
             ))
         }
     }
+}
+
+/// The secrets of what the session knows under an axis's name: a new run of the same redacted probe
+/// is an observation of that too.
+fn known_secrets(
+    context: &Context<'_>,
+    session: Seq,
+    name: &AxisName,
+    probe: &Probe,
+) -> Result<Vec<Secret>, Failure> {
+    if !probe.redact() {
+        return Ok(Vec::new());
+    }
+    let question = Question {
+        session: Some(session),
+        names: [name.clone()].into(),
+        ..Question::default()
+    };
+    let state = context.ask(&question)?;
+    let axes = state.axes().keys().copied().collect::<Vec<Seq>>();
+    secrets(context, &state, axes, probe.digest())
 }
 
 /// Requires that a cited receipt is there.
@@ -262,6 +284,16 @@ pub(super) fn ambient(
             observed,
             reason,
         });
+    }
+    let mut names: Vec<&AxisName> = entries.iter().map(|entry| &entry.name).collect();
+    names.sort();
+    let twice = names.windows(2).find_map(|pair| match pair {
+        [one, other] if one == other => Some(one),
+        _ => None,
+    });
+    if let Some(twice) = twice {
+        return Err(Failure::usage(format!("{twice} is allowed twice"))
+            .next(format!("handoff ambient --allow {twice}=REASON")));
     }
     let question = Question {
         session: Some(session),

@@ -31,6 +31,7 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
     let mut verifier = Verifier::new(Outside {
         expect: common.expect.clone(),
         view: None,
+        elsewhere: false,
     });
     source::walk(&mut opened, &mut verifier, output)?;
     let commitments = verifier.commitments();

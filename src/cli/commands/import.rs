@@ -26,6 +26,7 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     let mut verifier = Verifier::new(Outside {
         expect: common.expect.clone(),
         view: None,
+        elsewhere: true,
     });
     source::walk(&mut opened, &mut verifier, output)?;
     let report = verifier.finish(Basis::Unpinned);

@@ -14,6 +14,7 @@ use crate::append::{LedgerError, Pen};
 use crate::command::{self, Run};
 use crate::event::NotProbedWhy;
 use crate::home::clock;
+use crate::probe;
 use crate::reverify::{self, Found, Planned, Turn, Turns};
 use crate::slice::Question;
 use crate::state::State;
@@ -55,7 +56,8 @@ pub(super) fn resume(
         refuse_unknown(&left)?;
     }
     let (session, _, inherits) = session::opened(context, &arguments.open)?;
-    let judged = judge_anew(context, session, &arguments.reprobe, &asserted)?;
+    let judged = judge_anew(context, session, &arguments.reprobe, &asserted)
+        .map_err(|failure| left_open(failure, session))?;
     let asked = arguments.reprobe.only.iter().chain(&arguments.require);
     let told = Told::of(context, session, &judged, asked.cloned().collect());
     let missing: Vec<&ClaimId> = arguments
@@ -124,6 +126,13 @@ pub(super) fn reverify(
         told.json(session, &judged.head),
     );
     Ok(exit)
+}
+
+/// What goes wrong after a session was opened leaves it open, which must be told.
+fn left_open(failure: Failure, session: Seq) -> Failure {
+    failure
+        .details(json!({ "session": session }))
+        .next(format!("handoff reverify --session {session}"))
 }
 
 /// The claims asked about must have been spoken of.
@@ -285,6 +294,7 @@ fn judge_anew(
     for axis in axes {
         match value_of(&state, axis, asserted) {
             Some(value) => {
+                check_assertable(&state, axis, &value)?;
                 found.insert(axis, Found::Asserted(value));
             }
             None if arguments.no_exec => {
@@ -339,6 +349,23 @@ fn recorded(receipt: Result<Seq, LedgerError>) -> Result<Found, Failure> {
     }
 }
 
+/// A value that is asserted stands in the chain for good, so it must be no secret.
+fn check_assertable(state: &State, axis: Seq, value: &Value) -> Result<(), Failure> {
+    let record = state.axes().get(&axis);
+    let receipt = record.and_then(|record| state.receipts().get(&record.body.receipt));
+    let redacted = receipt.is_some_and(|receipt| receipt.body.probe.redact());
+    if redacted || probe::looks_like_credential(value.as_str()) {
+        let what = if redacted {
+            "is of a redacted axis"
+        } else {
+            "looks like a credential"
+        };
+        let message = format!("the value for axis {axis} {what}: it would stand in the chain");
+        return Err(Failure::no("credential", message).next("handoff reverify, without that value"));
+    }
+    Ok(())
+}
+
 fn value_of(state: &State, axis: Seq, asserted: &BTreeMap<String, Value>) -> Option<Value> {
     let name = &state.axes().get(&axis)?.body.axis;
     asserted
@@ -361,7 +388,8 @@ fn run_all(
     let within = observer.until(Arc::clone(&over));
     let mut secrets_of: Vec<Vec<Secret>> = Vec::new();
     for planned in plan {
-        secrets_of.push(secrets(context, state, planned.axes.iter().copied())?);
+        let axes = planned.axes.iter().copied();
+        secrets_of.push(secrets(context, state, axes, planned.probe.digest())?);
     }
     let work = Work {
         plan,

@@ -36,11 +36,12 @@ pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Res
             if let Some(members) = told.as_object_mut() {
                 members.insert("result".to_owned(), json!(Verification::Error));
             }
-            output.document(SCHEMA, failure.exit, told);
+            let exit = Exit::Environment;
+            output.document(SCHEMA, exit, told);
             if output.format() == crate::cli::output::Format::Text {
                 output.failure(&failure);
             }
-            Ok(failure.exit)
+            Ok(exit)
         }
     }
 }
@@ -54,20 +55,20 @@ fn verify(
     let mut outside = Outside {
         expect: common.expect.clone(),
         view: None,
+        elsewhere: request.file.is_some(),
     };
     let mut view_fault = None;
     let mut opened = match &request.file {
         Some(path) => source::file(path)?,
         None => {
             let path = context::find(common, &context::current_folder(common)?)?;
-            let opened = source::own(&path, context::wait(common))?;
-            match viewed(&folders, &opened) {
-                Ok(view) => outside.view = view,
-                Err(failure) => view_fault = Some(failure),
-            }
-            opened
+            source::own(&path, context::wait(common))?
         }
     };
+    match viewed(&folders, &opened) {
+        Ok(view) => outside.view = view,
+        Err(failure) => view_fault = Some(failure),
+    }
     let mut verifier = Verifier::new(outside);
     source::walk(&mut opened, &mut verifier, output)?;
     if let Some(failure) = view_fault {
