@@ -97,8 +97,9 @@ pub fn plan(state: &State, axes: &BTreeSet<Seq>) -> Vec<Planned> {
 }
 
 /// Whose probe runs next: recording keys take turns, and no key has more than its share of the
-/// workers while another has probes that wait or run. So the slow probes of one cannot keep those of
-/// another from being run before the deadline. A probe that several recorded is in the turn of each.
+/// workers while another has probes that wait or run. So the slow probes of one cannot keep those
+/// of another from being run before the deadline. A probe that several recorded is in the turn of
+/// each.
 #[derive(Debug)]
 pub struct Turns {
     waiting: BTreeMap<PublicKey, VecDeque<usize>>,
