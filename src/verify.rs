@@ -368,7 +368,10 @@ impl Verifier {
                     .to_owned(),
             );
         }
-        if !end.proven {
+        let older =
+            self.outside.elsewhere && self.seen_viewed.is_none() && self.outside.view.is_some();
+        // An older copy was told as such already.
+        if !end.proven && !older {
             told.push(match end.seq {
                 Some(seq) => format!(
                     "that it ends here: outside it is known up to event {seq}, and later events \

@@ -4,12 +4,14 @@
 //! What it remembers beyond that is the last verified head, by which a ledger that was rolled back
 //! or forked is recognised.
 
-use super::paths::{Folders, PathError, make_folder};
+use super::paths::{Folders, PathError, make_folder, user};
 use crate::append::{self, Ledger, LedgerError};
 use crate::store::index::IndexFile;
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Read, StoreError};
 use crate::types::{LedgerId, Seq};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -52,6 +54,9 @@ pub fn over(store: SqliteLedger, folders: &Folders) -> Result<OwnLedger, ViewErr
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
+    if others_may_write(&path) {
+        IndexFile::discard(&path)?;
+    }
     let mut index = match verified(&path, &id, &store) {
         Err(LedgerError::Store(StoreError::IndexUnusable { .. }) | LedgerError::Judgement(_)) => {
             IndexFile::discard(&path)?;
@@ -61,6 +66,14 @@ pub fn over(store: SqliteLedger, folders: &Folders) -> Result<OwnLedger, ViewErr
     };
     append::catch_up(&store, &mut index)?;
     Ok(Ledger::caught_up(store, index))
+}
+
+/// Whether somebody else could have written a view, which is then nobody's word. One that is
+/// accepted, or made, is for its owner alone.
+fn others_may_write(path: &Path) -> bool {
+    let owned = |metadata: &Metadata| metadata.uid() == user() && metadata.mode() & 0o022 == 0;
+    path.symlink_metadata()
+        .is_ok_and(|found| !found.is_file() || !owned(&found))
 }
 
 /// Removes the view of a ledger, with what it remembers: it is built anew by full verification.

@@ -92,6 +92,8 @@ pub(crate) fn receipt(
         commitment: hash::commitment(&salt, value.as_bytes()),
         salt_digest: hash::salt(&salt),
     });
+    let started =
+        probe.check().is_none() && !matches!(outcome, Outcome::NotFound | Outcome::NotExecutable);
     ProbeReceipt {
         begun: None,
         compared: Vec::new(),
@@ -101,7 +103,7 @@ pub(crate) fn receipt(
         extracted: value.is_some(),
         files: Vec::new(),
         outcome,
-        outputs: probe.check().is_none().then(|| Outputs {
+        outputs: started.then(|| Outputs {
             stderr: committed(b""),
             stdout: committed(printed.as_bytes()),
         }),

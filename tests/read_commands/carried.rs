@@ -20,7 +20,9 @@ fn an_unpinned_root_is_not_judged_by() {
     ] {
         let told = world.json(words);
         assert_eq!(told["exit"], 3, "{words:?}");
-        assert_eq!(told["error"]["next"], format!("handoff trust add {key}"));
+        let next = told["error"]["next"].as_str().unwrap();
+        assert!(next.starts_with("handoff trust add KEY"), "{next}");
+        assert!(!next.contains(&key), "a ledger does not say whom to trust");
     }
     let told = world.json(&["verify"]);
     assert_eq!(

@@ -26,6 +26,12 @@ fn a_good_ledger_is_verified_and_what_is_not_proven_is_told() {
     let told = world.json(&["verify", "copy.db"]);
     assert_eq!(
         (&told["result"], &told["end"]["by"]),
+        (&"verified".into(), &"view".into())
+    );
+    std::fs::remove_dir_all(world.views()).unwrap();
+    let told = world.json(&["verify", "copy.db"]);
+    assert_eq!(
+        (&told["result"], &told["end"]["by"]),
         (&"verified".into(), &"none".into())
     );
     assert!(

@@ -124,6 +124,11 @@ impl World {
         self.work().join(".handoff/ledger.db")
     }
 
+    /// The folder of this machine's views.
+    pub fn views(&self) -> PathBuf {
+        self.folder.path().join("home/.local/state/handoff/views")
+    }
+
     pub fn write(&self, name: &str, text: &str) {
         std::fs::write(self.work().join(name), text).unwrap();
     }

@@ -749,7 +749,10 @@ fn receipt(g: &mut Generator) {
     match g.below(6) {
         0 => receipt.scope = Digest([0; 32]),
         1 => receipt.probe_digest = Digest([0; 32]),
-        2 => receipt.outcome = Outcome::Checked,
+        2 => {
+            receipt = make::receipt(&probe, Outcome::Exited(0), Some("1"));
+            receipt.outcome = Outcome::Checked;
+        }
         3 => receipt.begun = Some(g.any_seq()),
         _ => {}
     }

@@ -85,6 +85,8 @@ pub fn receipt(probe: &Probe, outcome: Outcome, found: Option<&str>) -> ProbeRec
         commitment: hash::commitment(&salt, found.as_bytes()),
         salt_digest: hash::salt(&salt),
     });
+    let started =
+        probe.check().is_none() && !matches!(outcome, Outcome::NotFound | Outcome::NotExecutable);
     ProbeReceipt {
         begun: None,
         compared: Vec::new(),
@@ -94,7 +96,7 @@ pub fn receipt(probe: &Probe, outcome: Outcome, found: Option<&str>) -> ProbeRec
         extracted: finished && found.is_some(),
         files: Vec::new(),
         outcome,
-        outputs: probe.check().is_none().then(outputs),
+        outputs: started.then(outputs),
         pipe_held: false,
         probe: probe.clone(),
         probe_digest: probe.digest(),
