@@ -1,5 +1,12 @@
 //! What the environment does: probes that hang, drift that is allowed, age, places and secrets.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "the lints know tests by their attribute, which helpers of tests do not have"
+)]
+
 mod cli_support;
 
 use cli_support::{Agent, HANG, Machine, admissible, because, blocked, code, verdict};

@@ -1,6 +1,12 @@
 //! What the program says to what is wrong: the documented exit, one document, the command to type
 //! next, and a ledger that is byte for byte as it was.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "the lints know tests by their attribute, which helpers of tests do not have"
+)]
+
 mod cli_support;
 
 use cli_support::{Agent, Machine, Ran};
