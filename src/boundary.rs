@@ -13,6 +13,7 @@ use crate::hash;
 use crate::state::{Fact, State, Support};
 use crate::types::{Ascending, ClaimId, Digest, Seq, Text, Value};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The boundary record of a session. Members stand in canonical order.
 #[derive(Debug, Clone, Serialize)]
@@ -71,29 +72,29 @@ impl Boundary {
         let own_session = state.sessions().get(&session)?;
         let opened = &own_session.opened;
         let supports = |promoted: bool| {
-            own(state.supports().values(), session)
+            own(since(state.supports(), session), session)
                 .filter(|support| support.body.flag.is_some() == promoted)
                 .map(bound_support)
                 .collect()
         };
         Some(Boundary {
             ambient: entries(&own_session.ambient, session),
-            axes: own(state.axes().values(), session)
+            axes: own(since(state.axes(), session), session)
                 .filter_map(|axis| bound_axis(state, axis))
                 .collect(),
-            begun: entries(state.begun.values(), session),
+            begun: entries(since(&state.begun, session), session),
             claims: supports(false),
-            discards: entries(state.discards().values(), session),
-            flags: entries(state.flags().values(), session),
-            gates: entries(state.gates.values(), session),
+            discards: entries(since(state.discards(), session), session),
+            flags: entries(since(state.flags(), session), session),
+            gates: entries(since(&state.gates, session), session),
             opened: Entry {
                 body: opened.body.clone(),
                 seq: opened.seq,
             },
             promotions: supports(true),
-            promotions_refused: entries(state.promotions_refused.values(), session),
-            receipts: entries(state.receipts().values(), session),
-            retractions: entries(state.retractions().values(), session),
+            promotions_refused: entries(since(&state.promotions_refused, session), session),
+            receipts: entries(since(state.receipts(), session), session),
+            retractions: entries(since(state.retractions(), session), session),
             reverified: entries(&own_session.reverified, session),
         })
     }
@@ -121,6 +122,12 @@ impl Boundary {
     }
 }
 
+/// The facts from a session's opening on. All that is a session's follows its opening, so a seal
+/// costs what came since, not what came before.
+fn since<T>(facts: &BTreeMap<Seq, Fact<T>>, session: Seq) -> impl Iterator<Item = &Fact<T>> {
+    facts.range(session..).map(|(_, fact)| fact)
+}
+
 fn own<'a, T: 'a>(
     facts: impl IntoIterator<Item = &'a Fact<T>>,
     session: Seq,
@@ -144,7 +151,7 @@ fn entries<'a, T: Clone + 'a>(
 
 fn bound_axis(state: &State, axis: &Fact<AxisRecorded>) -> Option<BoundAxis> {
     let receipt = state.receipts().get(&axis.body.receipt)?;
-    let relies = own(state.supports().values(), axis.session)
+    let relies = own(since(state.supports(), axis.session), axis.session)
         .filter(|support| support.body.needs.contains(&axis.seq))
         .map(|support| support.body.claim.clone());
     Some(BoundAxis {

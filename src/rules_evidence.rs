@@ -232,11 +232,10 @@ pub(crate) fn bracketed(
 
 /// Rule 5: ambient and load-bearing are a partition.
 pub(crate) fn ambient(state: &State, event: &Event, body: &AmbientDeclared) -> Result<(), Refusal> {
-    let supports = state
-        .supports()
-        .values()
-        .filter(|support| support.session == event.session);
-    for support in supports {
+    // A session's supports follow its opening.
+    let since = state.supports().range(event.session..);
+    let supports = since.map(|(_, support)| support);
+    for support in supports.filter(|support| support.session == event.session) {
         for axis in &support.body.needs {
             let name = verdict::axis_name(state, *axis);
             let allowed = body.entries.iter().find(|entry| Some(&entry.name) == name);
