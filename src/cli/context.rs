@@ -10,7 +10,7 @@ use crate::home::paths::{self, Folders};
 use crate::home::pins::Pins;
 use crate::home::scope::Scope;
 use crate::home::view::{self, OwnLedger};
-use crate::key::SigningKey;
+use crate::key::{self, SigningKey};
 use crate::slice::Question;
 use crate::state::{Session, State};
 use crate::store::Read;
@@ -310,9 +310,17 @@ pub fn key_path(common: &Common, folders: &Folders) -> Result<PathBuf, Failure> 
 /// # Errors
 /// If it is none, or none that may be trusted.
 pub fn public_key(source: &KeySource) -> Result<PublicKey, Failure> {
-    match source {
-        KeySource::Key(key) => Ok(*key),
-        KeySource::File(path) => Ok(keys::read_public(path.as_os_str())?),
+    let public = match source {
+        KeySource::Key(key) => *key,
+        KeySource::File(path) => keys::read_public(path.as_os_str())?,
+    };
+    match key::check(&public) {
+        Ok(_) => Ok(public),
+        Err(fault) => Err(Failure::no(
+            fault.code(),
+            format!("{public} is no key to trust: {fault}"),
+        )
+        .next("the same command with the key as `handoff key show` prints it")),
     }
 }
 
