@@ -11,6 +11,7 @@
 //! A folder touches the world. `ledger-format.md` is the normative text of the format.
 
 pub mod append;
+pub mod bodies;
 pub mod boundary;
 pub mod chain;
 pub mod check;
@@ -25,6 +26,7 @@ pub mod format;
 pub mod hash;
 pub mod key;
 pub mod merkle;
+pub mod observation;
 pub mod outcome;
 pub mod probe_spec;
 pub mod resolve;

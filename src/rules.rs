@@ -5,10 +5,11 @@
 //! [`crate::rules_evidence`], those of claims in [`crate::rules_claims`]; numbers in the comments
 //! are those of `ledger-format.md`.
 
+use crate::bodies::closed;
 use crate::boundary::Boundary;
 use crate::event::{
     Body, Event, EventAcknowledged, KeyAuthorized, KeyRevoked, LedgerUpgraded, Role,
-    SessionAbandoned, SessionOpened, SessionSealed, closed,
+    SessionAbandoned, SessionOpened, SessionSealed,
 };
 use crate::key;
 use crate::rules_claims;

@@ -393,10 +393,8 @@ impl State {
         let Some(claim) = self.claims.get(&fact.body.claim) else {
             return false;
         };
-        let replaced = claim
-            .flags
-            .iter()
-            .any(|later| *later > flag && !self.is_void(*later));
+        let mut later = claim.flags.iter().rev().take_while(|later| **later > flag);
+        let replaced = later.any(|later| !self.is_void(*later));
         let discarded = claim.discards.iter().any(|discard| {
             self.discards
                 .get(discard)
@@ -425,23 +423,14 @@ impl State {
     /// The statement that an id keeps, once an unvoided event bound it.
     pub fn statement(&self, claim: &ClaimId) -> Option<&Text> {
         let claim = self.claims.get(claim)?;
-        let flags = claim
-            .flags
-            .iter()
-            .filter(|seq| self.is_open(**seq))
-            .filter_map(|seq| self.flags.get(seq).map(|flag| (*seq, &flag.body.statement)));
-        let supports = claim
-            .supports
-            .iter()
-            .filter(|seq| !self.is_void(**seq))
-            .filter_map(|seq| {
-                self.supports
-                    .get(seq)
-                    .map(|support| (*seq, &support.body.statement))
-            });
-        flags
-            .chain(supports)
-            .min_by_key(|(seq, _)| *seq)
+        // Both lists ascend: the first of either that binds is its earliest.
+        let flag = claim.flags.iter().find(|seq| self.is_open(**seq));
+        let flag = flag.and_then(|seq| Some((seq, &self.flags.get(seq)?.body.statement)));
+        let support = claim.supports.iter().find(|seq| !self.is_void(**seq));
+        let support = support.and_then(|seq| Some((seq, &self.supports.get(seq)?.body.statement)));
+        let bound = flag.into_iter().chain(support);
+        bound
+            .min_by_key(|(seq, _)| **seq)
             .map(|(_, statement)| statement)
     }
 
