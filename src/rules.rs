@@ -2,7 +2,7 @@
 //!
 //! [`permits`] is asked by the writing side before an event is signed and by the fold before it is
 //! taken in, always on the state just before the event. The rules of evidence are in
-//! [`crate::rules_evidence`], those of claims in [`crate::rules_claims`]; numbers in the comments
+//! `rules_evidence.rs`, those of claims in `rules_claims.rs`; numbers in the comments
 //! are those of `ledger-format.md`.
 
 use crate::bodies::closed;

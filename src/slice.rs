@@ -1,7 +1,7 @@
 //! Which events answer a question.
 //!
 //! A chain grows; what a session may act on depends on little of it. A [`Question`] names what is
-//! to be asked, [`slice`] finds through an [`Index`] the events that can bear on the answer, and
+//! to be asked, [`slice()`] finds through an [`Index`] the events that can bear on the answer, and
 //! folding those gives the same answer as folding all: a property test holds the two equal. The
 //! index says where events are, never what they say: each is read from the ledger and accepted by
 //! its leaf.

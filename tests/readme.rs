@@ -3,6 +3,12 @@
 //! A `console` block holds lines `$ command`, each followed by what it prints and, unless it exits
 //! 0, by the exit in brackets. `HANDOFF_WRITE_README=1` writes the output anew.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "what fails here fails the test"
+)]
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
