@@ -1,8 +1,6 @@
-//! `claim`, `flag`, `promote`, `retract` and `discard`: what is concluded, and what is taken back.
+//! `claim`, `flag`, `retract` and `discard`: what is concluded, and what is taken back.
 
-use super::super::args::{
-    AxisReference, Claim, Discard, Evidence, Flag, Grounds as GroundsArgument, Promote, Retract,
-};
+use super::super::args::{Claim, Discard, Evidence, Flag, Retract};
 use super::super::context::Context;
 use super::super::observe::{Observer, probe_of, secrets};
 use super::super::output::Output;
@@ -10,130 +8,19 @@ use super::super::render::weak_text;
 use super::super::report::{Exit, Failure};
 use super::super::written::{refused_with, said, wrote};
 use super::evidence::{printed, require_receipt, told};
+use super::grounds::{AxisProbes, check_grounds, grounds};
 use crate::append::Pen;
-use crate::command::{self, Bracket, Flagged, Grounds, Proof, Provisional, Run, Step};
-use crate::event::{ClaimRetracted, ProbeBegun};
+use crate::command::{self, Bracket, Flagged, Proof, Provisional, Step};
+use crate::event::ClaimRetracted;
 use crate::home::clock;
 use crate::probe;
 use crate::probe_spec::{Probe, STEP_TIMEOUT_MS_DEFAULT, TIMEOUT_MS_DEFAULT};
-use crate::resolve::{Resolved, resolve};
 use crate::slice::Question;
 use crate::state::State;
-use crate::types::{Ascending, ClaimId, Digest, Seq, Text};
+use crate::types::{Ascending, ClaimId, Seq, Text};
 use crate::verdict::{Verdict, Weak, axis_in, weaknesses};
 use serde_json::json;
 use std::collections::BTreeSet;
-
-/// The axes that are named, as the session knows them.
-fn named(state: &State, session: Seq, references: &[AxisReference]) -> Result<Vec<Seq>, Failure> {
-    references
-        .iter()
-        .map(|reference| axis_named(state, session, reference))
-        .collect()
-}
-
-fn axis_named(state: &State, session: Seq, reference: &AxisReference) -> Result<Seq, Failure> {
-    let name = &reference.name;
-    let unknown = || {
-        Failure::no(
-            "axis_unknown",
-            format!("session {session} knows no axis {name}"),
-        )
-        .next(format!(
-            "handoff axis {name} --session {session} --class CLASS -- ARGV"
-        ))
-    };
-    if let Some(from) = reference.session {
-        let known = state.lineage(session).contains(&from);
-        let record = state.latest_axis(from, name).filter(|_| known);
-        return record.map(|record| record.seq).ok_or_else(unknown);
-    }
-    match resolve(state, session, name) {
-        Resolved::One(axis) => Ok(axis),
-        Resolved::Unknown => Err(unknown()),
-        Resolved::Ambiguous(records) => {
-            let sessions = records.iter().filter_map(|record| state.axes().get(record));
-            let choices: Vec<String> = sessions
-                .map(|record| format!("{name}@{}", record.session))
-                .collect();
-            let message = format!("{name} is ambiguous: {}", choices.join(", "));
-            Err(Failure::no("ambiguous_axis", message).next(format!(
-                "the same command with --needs {}",
-                choices.join(" or ")
-            )))
-        }
-    }
-}
-
-/// The probes of axes, each once, that are not already observed as asked.
-struct AxisProbes<'a> {
-    context: &'a Context<'a>,
-    observer: &'a Observer,
-    state: &'a State,
-    session: Seq,
-    axes: &'a [Seq],
-}
-
-impl AxisProbes<'_> {
-    /// Runs the probe of each axis that `wanted` says must be observed anew.
-    fn run(&self, wanted: impl Fn(Seq) -> bool) -> Result<Vec<Run>, Failure> {
-        let mut done: BTreeSet<Digest> = BTreeSet::new();
-        let mut runs = Vec::new();
-        for axis in self.axes.iter().copied().filter(|axis| wanted(*axis)) {
-            let receipt = self
-                .state
-                .axes()
-                .get(&axis)
-                .map(|record| record.body.receipt);
-            let receipt = receipt.and_then(|receipt| self.state.receipts().get(&receipt));
-            let Some(receipt) = receipt else { continue };
-            if done.insert(receipt.body.probe_digest) {
-                let axes = self.axes.iter().copied();
-                let digest = receipt.body.probe_digest;
-                let secrets = secrets(self.context, self.state, axes, digest)?;
-                runs.push(self.observer.run(&receipt.body.probe, None, &secrets)?);
-            }
-        }
-        Ok(runs)
-    }
-
-    /// The axes that the session has not observed as held, at or before `at_most` if given.
-    fn not_held(&self, axis: Seq) -> bool {
-        let time = self.context.time;
-        let verdict = axis_in(self.state, axis, self.session, None, time);
-        verdict.verdict != Verdict::Held || verdict.receipt.is_none()
-    }
-
-    /// Whether an axis is observed by a probe.
-    fn is_by(&self, axis: Seq, probe: Digest) -> bool {
-        self.state.axis_probe(axis) == Some(probe)
-    }
-}
-
-fn grounds(state: &State, session: Seq, argument: &GroundsArgument) -> Result<Grounds, Failure> {
-    Ok(Grounds {
-        needs: named(state, session, &argument.needs)?,
-        independent: argument.environment_independent.clone(),
-        from: argument.from.clone(),
-    })
-}
-
-/// Axes or a reason to need none: neither or both is refused before anything runs.
-fn check_grounds(needs: bool, independent: bool) -> Result<(), Failure> {
-    match (needs, independent) {
-        (false, false) => Err(Failure::no(
-            "needs_missing",
-            "a claim needs axes, or a reason to need none; otherwise nobody can inherit it",
-        )
-        .next("the same command with --needs AXIS or --environment-independent WHY")),
-        (true, true) => Err(Failure::no(
-            "needs_contradict",
-            "a claim that needs axes is not environment-independent",
-        )
-        .next("the same command with --needs alone")),
-        (true, false) | (false, true) => Ok(()),
-    }
-}
 
 /// Records a verified claim.
 pub(super) fn claim(
@@ -365,191 +252,6 @@ fn step_of(context: &Context<'_>, probe: Probe) -> Step {
         executable,
         files,
     }
-}
-
-/// What a promotion is to be made of.
-struct Promotable {
-    flag: Seq,
-    step: Probe,
-    grounds: Grounds,
-    question: Question,
-    state: State,
-}
-
-/// Promotes a provisional claim by running its flag's step.
-pub(super) fn promote(
-    context: &mut Context<'_>,
-    arguments: &Promote,
-    output: &mut Output,
-) -> Result<Exit, Failure> {
-    let session = context.session()?;
-    let signer = context.signer()?;
-    let promotable = promotable(context, session, arguments)?;
-    let Promotable {
-        flag,
-        step,
-        grounds,
-        question,
-        state,
-    } = promotable;
-    let observer = Observer::new(context)?;
-    let (begun, run, after) = {
-        let needs = grounds.needs.clone();
-        let axes = AxisProbes {
-            context,
-            observer: &observer,
-            state: &state,
-            session,
-            axes: &needs,
-        };
-        let digest = step.digest();
-        let before = axes.run(|axis| axes.not_held(axis) && !axes.is_by(axis, digest))?;
-        let begun = ProbeBegun {
-            claim: arguments.id.clone(),
-            flag,
-            probe_digest: digest,
-        };
-        let announced = announce(context, &signer, session, &question, before, begun)?;
-        let axes = AxisProbes {
-            context,
-            observer: &observer,
-            state: &state,
-            session,
-            axes: &needs,
-        };
-        let secrets = secrets(context, &state, needs.iter().copied(), digest)?;
-        let stands = |failure: Failure| unfinished(failure, announced, &arguments.id);
-        let run = observer
-            .run(&step, Some(announced), &secrets)
-            .map_err(stands)?;
-        let after = axes.run(|axis| !axes.is_by(axis, digest)).map_err(stands)?;
-        (announced, run, after)
-    };
-    let told_of = format!("{}{}", told(&run.receipt), printed(&run));
-    let question = with_event(question, begun);
-    let id = arguments.id.clone();
-    let appended = context
-        .ledger
-        .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
-            command::promote(pen, session, id, flag, grounds, run, after).map_err(Failure::from)
-        })?;
-    let (receipt, id) = (appended.outcome.receipt, &arguments.id);
-    match &appended.outcome.attempt {
-        Ok(seq) => {
-            let line = format!("claim {id} promoted as {seq}: {told_of}");
-            let body = json!({
-                "seq": seq, "claim": id, "flag": flag, "receipt": receipt, "session": session,
-                "state": "verified_invariant",
-            });
-            Ok(wrote(output, "promote", &appended.head, &line, body))
-        }
-        Err((refused, refusal)) => {
-            let mut refusal = refusal.clone();
-            refusal.detail = format!("{id} stays provisional: {} ({told_of})", refusal.detail);
-            let details = json!({ "receipt": receipt, "claim": id, "flag": flag, "seq": refused });
-            Err(
-                refused_with(refusal, receipt, &appended, details).next(format!(
-                    "handoff show {receipt}, then: handoff promote {id}"
-                )),
-            )
-        }
-    }
-}
-
-/// A promotion that ended between its two transactions: the first one stands.
-fn unfinished(mut failure: Failure, begun: Seq, id: &ClaimId) -> Failure {
-    failure.message = format!(
-        "{}; that its step was begun stands as event {begun}",
-        failure.message
-    );
-    failure.next(format!("handoff promote {id}"))
-}
-
-fn with_event(mut question: Question, seq: Seq) -> Question {
-    question.cited.insert(seq);
-    question
-}
-
-/// Commits the observations before, and that the step is about to run.
-fn announce(
-    context: &mut Context<'_>,
-    signer: &crate::key::SigningKey,
-    session: Seq,
-    question: &Question,
-    before: Vec<Run>,
-    begun: ProbeBegun,
-) -> Result<Seq, Failure> {
-    let appended = context
-        .ledger
-        .append(signer, clock::now, question, |pen: &mut Pen<'_>| {
-            command::receipts(pen, session, before)?;
-            pen.write(session, begun).map_err(Failure::from)
-        })?;
-    Ok(appended.outcome)
-}
-
-fn promotable(
-    context: &Context<'_>,
-    session: Seq,
-    arguments: &Promote,
-) -> Result<Promotable, Failure> {
-    let given = &arguments.grounds;
-    let mut question = Question {
-        session: Some(session),
-        claims: given
-            .from
-            .iter()
-            .cloned()
-            .chain([arguments.id.clone()])
-            .collect(),
-        names: given.needs.iter().map(|need| need.name.clone()).collect(),
-        ..Question::default()
-    };
-    let state = context.ask(&question)?;
-    let id = &arguments.id;
-    let stating = state
-        .statement(id)
-        .map(|statement| state.open_flags_stating(statement));
-    let flag = state
-        .open_flag(id)
-        .or_else(|| stating.into_iter().flatten().next());
-    let Some(flag) = flag else {
-        return Err(
-            Failure::no("flag_not_open", format!("{id} has no open flag to promote"))
-                .next(format!("handoff can {id}")),
-        );
-    };
-    let flag = flag.clone();
-    let mut given = given.clone();
-    if given.needs.is_empty() && given.environment_independent.is_none() {
-        given.environment_independent = flag.body.independent.clone();
-        given.needs = (flag.body.needs.iter())
-            .map(|need| AxisReference {
-                name: need.axis.clone(),
-                session: None,
-            })
-            .collect();
-        question
-            .names
-            .extend(flag.body.needs.iter().map(|need| need.axis.clone()));
-    }
-    check_grounds(
-        !given.needs.is_empty(),
-        given.environment_independent.is_some(),
-    )?;
-    let state = context.ask(&question)?;
-    let grounds = grounds(&state, session, &given)?;
-    question.cited.extend(&grounds.needs);
-    question.cited.insert(flag.seq);
-    let step = flag.body.step.clone();
-    question.probes.insert(flag.body.step_digest);
-    Ok(Promotable {
-        flag: flag.seq,
-        step,
-        grounds,
-        question,
-        state,
-    })
 }
 
 /// Withdraws the supports of claims.

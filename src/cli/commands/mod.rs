@@ -7,10 +7,12 @@ mod claims;
 mod demo;
 mod evidence;
 mod export;
+mod grounds;
 mod head;
 mod import;
 mod key_read;
 mod log;
+mod promote;
 mod reading;
 mod resume;
 mod session;
@@ -58,7 +60,7 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Ambient(asked) => evidence::ambient(&mut Context::open(common)?, asked, output),
         Command::Claim(asked) => claims::claim(&mut Context::open(common)?, asked, output),
         Command::Flag(asked) => claims::flag(&mut Context::open(common)?, asked, output),
-        Command::Promote(asked) => claims::promote(&mut Context::open(common)?, asked, output),
+        Command::Promote(asked) => promote::promote(&mut Context::open(common)?, asked, output),
         Command::Retract(asked) => claims::retract(&mut Context::open(common)?, asked, output),
         Command::Discard(asked) => claims::discard(&mut Context::open(common)?, asked, output),
         Command::Seal => session::seal(&mut Context::open(common)?, output),

@@ -1,0 +1,204 @@
+//! `promote`: the step of a flag is run, and what came of it recorded.
+
+use super::super::args::{AxisReference, Promote};
+use super::super::context::Context;
+use super::super::observe::{Observer, secrets};
+use super::super::output::Output;
+use super::super::report::{Exit, Failure};
+use super::super::written::{refused_with, wrote};
+use super::evidence::{printed, told};
+use super::grounds::{AxisProbes, check_grounds, grounds};
+use crate::append::Pen;
+use crate::command::{self, Grounds, Run};
+use crate::event::ProbeBegun;
+use crate::home::clock;
+use crate::probe_spec::Probe;
+use crate::slice::Question;
+use crate::state::State;
+use crate::types::{ClaimId, Seq};
+use serde_json::json;
+
+/// What a promotion is to be made of.
+struct Promotable {
+    flag: Seq,
+    step: Probe,
+    grounds: Grounds,
+    question: Question,
+    state: State,
+}
+
+/// Promotes a provisional claim by running its flag's step.
+pub(super) fn promote(
+    context: &mut Context<'_>,
+    arguments: &Promote,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let session = context.session()?;
+    let signer = context.signer()?;
+    let promotable = promotable(context, session, arguments)?;
+    let Promotable {
+        flag,
+        step,
+        grounds,
+        question,
+        state,
+    } = promotable;
+    let observer = Observer::new(context)?;
+    let (begun, run, after) = {
+        let needs = grounds.needs.clone();
+        let axes = AxisProbes {
+            context,
+            observer: &observer,
+            state: &state,
+            session,
+            axes: &needs,
+        };
+        let digest = step.digest();
+        let before = axes.run(|axis| axes.not_held(axis) && !axes.is_by(axis, digest))?;
+        let begun = ProbeBegun {
+            claim: arguments.id.clone(),
+            flag,
+            probe_digest: digest,
+        };
+        let announced = announce(context, &signer, session, &question, before, begun)?;
+        let axes = AxisProbes {
+            context,
+            observer: &observer,
+            state: &state,
+            session,
+            axes: &needs,
+        };
+        let secrets = secrets(context, &state, needs.iter().copied(), digest)?;
+        let stands = |failure: Failure| unfinished(failure, announced, &arguments.id);
+        let run = observer
+            .run(&step, Some(announced), &secrets)
+            .map_err(stands)?;
+        let after = axes.run(|axis| !axes.is_by(axis, digest)).map_err(stands)?;
+        (announced, run, after)
+    };
+    let told_of = format!("{}{}", told(&run.receipt), printed(&run));
+    let question = with_event(question, begun);
+    let id = arguments.id.clone();
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
+            command::promote(pen, session, id, flag, grounds, run, after).map_err(Failure::from)
+        })?;
+    let (receipt, id) = (appended.outcome.receipt, &arguments.id);
+    match &appended.outcome.attempt {
+        Ok(seq) => {
+            let line = format!("claim {id} promoted as {seq}: {told_of}");
+            let body = json!({
+                "seq": seq, "claim": id, "flag": flag, "receipt": receipt, "session": session,
+                "state": "verified_invariant",
+            });
+            Ok(wrote(output, "promote", &appended.head, &line, body))
+        }
+        Err((refused, refusal)) => {
+            let mut refusal = refusal.clone();
+            refusal.detail = format!("{id} stays provisional: {} ({told_of})", refusal.detail);
+            let details = json!({ "receipt": receipt, "claim": id, "flag": flag, "seq": refused });
+            Err(
+                refused_with(refusal, receipt, &appended, details).next(format!(
+                    "handoff show {receipt}, then: handoff promote {id}"
+                )),
+            )
+        }
+    }
+}
+
+/// A promotion that ended between its two transactions: the first one stands.
+fn unfinished(mut failure: Failure, begun: Seq, id: &ClaimId) -> Failure {
+    failure.message = format!(
+        "{}; that its step was begun stands as event {begun}",
+        failure.message
+    );
+    failure.next(format!("handoff promote {id}"))
+}
+
+fn with_event(mut question: Question, seq: Seq) -> Question {
+    question.cited.insert(seq);
+    question
+}
+
+/// Commits the observations before, and that the step is about to run.
+fn announce(
+    context: &mut Context<'_>,
+    signer: &crate::key::SigningKey,
+    session: Seq,
+    question: &Question,
+    before: Vec<Run>,
+    begun: ProbeBegun,
+) -> Result<Seq, Failure> {
+    let appended = context
+        .ledger
+        .append(signer, clock::now, question, |pen: &mut Pen<'_>| {
+            command::receipts(pen, session, before)?;
+            pen.write(session, begun).map_err(Failure::from)
+        })?;
+    Ok(appended.outcome)
+}
+
+fn promotable(
+    context: &Context<'_>,
+    session: Seq,
+    arguments: &Promote,
+) -> Result<Promotable, Failure> {
+    let given = &arguments.grounds;
+    let mut question = Question {
+        session: Some(session),
+        claims: given
+            .from
+            .iter()
+            .cloned()
+            .chain([arguments.id.clone()])
+            .collect(),
+        names: given.needs.iter().map(|need| need.name.clone()).collect(),
+        ..Question::default()
+    };
+    let state = context.ask(&question)?;
+    let id = &arguments.id;
+    let stating = state
+        .statement(id)
+        .map(|statement| state.open_flags_stating(statement));
+    let flag = state
+        .open_flag(id)
+        .or_else(|| stating.into_iter().flatten().next());
+    let Some(flag) = flag else {
+        return Err(
+            Failure::no("flag_not_open", format!("{id} has no open flag to promote"))
+                .next(format!("handoff can {id}")),
+        );
+    };
+    let flag = flag.clone();
+    let mut given = given.clone();
+    if given.needs.is_empty() && given.environment_independent.is_none() {
+        given.environment_independent = flag.body.independent.clone();
+        given.needs = (flag.body.needs.iter())
+            .map(|need| AxisReference {
+                name: need.axis.clone(),
+                session: None,
+            })
+            .collect();
+        question
+            .names
+            .extend(flag.body.needs.iter().map(|need| need.axis.clone()));
+    }
+    check_grounds(
+        !given.needs.is_empty(),
+        given.environment_independent.is_some(),
+    )?;
+    let state = context.ask(&question)?;
+    let grounds = grounds(&state, session, &given)?;
+    question.cited.extend(&grounds.needs);
+    question.cited.insert(flag.seq);
+    let step = flag.body.step.clone();
+    question.probes.insert(flag.body.step_digest);
+    Ok(Promotable {
+        flag: flag.seq,
+        step,
+        grounds,
+        question,
+        state,
+    })
+}
