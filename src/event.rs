@@ -1,8 +1,8 @@
 //! The event kinds, and the envelope around each.
 //!
-//! What a member may hold on its own is its type ([`crate::bodies`]); what members may hold together
-//! is [`Body::check`], and both are judged when the bytes are read ([`crate::format`]). What an event
-//! may say *here and now* is for [`crate::rules`].
+//! What a member may hold on its own is its type ([`crate::bodies`]); what members may hold
+//! together is [`Body::check`], and both are judged when the bytes are read ([`crate::format`]).
+//! What an event may say *here and now* is for [`crate::rules`].
 
 pub use crate::bodies::*;
 use crate::bodies::{ARGUMENTS_MAX, ascending, at_least_one, integers};

@@ -13,6 +13,7 @@
 pub mod append;
 pub mod bodies;
 pub mod boundary;
+pub mod catch_up;
 pub mod chain;
 pub mod check;
 pub mod command;

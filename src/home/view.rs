@@ -5,7 +5,8 @@
 //! or forked is recognised.
 
 use super::paths::{Folders, PathError, make_folder, user};
-use crate::append::{self, Ledger, LedgerError};
+use crate::append::{Ledger, LedgerError};
+use crate::catch_up;
 use crate::store::index::IndexFile;
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Read, StoreError};
@@ -64,7 +65,7 @@ pub fn over(store: SqliteLedger, folders: &Folders) -> Result<OwnLedger, ViewErr
         }
         other => return Ok(Ledger::caught_up(store, other?)),
     };
-    append::catch_up(&store, &mut index)?;
+    catch_up::catch_up(&store, &mut index)?;
     Ok(Ledger::caught_up(store, index))
 }
 
@@ -103,6 +104,6 @@ fn verified(path: &Path, id: &LedgerId, store: &SqliteLedger) -> Result<IndexFil
             detail: format!("it is of ledger {first}"),
         }));
     }
-    append::catch_up(store, &mut index)?;
+    catch_up::catch_up(store, &mut index)?;
     Ok(index)
 }
