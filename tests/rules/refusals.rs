@@ -837,6 +837,16 @@ const FLAGS: &[Case] = &[
     ),
     (
         Rule::FlagStatement,
+        "another claim is announced under the flag's step",
+        |h| {
+            let session = h.open(Who::Alice);
+            let flag = h.flag(session, "c");
+            let digest = make::step_probe("c").digest();
+            h.say_refused(session, make::begun("d", flag, digest))
+        },
+    ),
+    (
+        Rule::FlagStatement,
         "a promotion of a claim by another claim's flag",
         |h| {
             let session = h.open(Who::Alice);
