@@ -230,7 +230,8 @@ impl<S: Store, P: Positions> Ledger<S, P> {
             Ok((head, outcome))
         })?;
         // It is recorded, whatever becomes of the index: the next to open that catches up.
-        *behind = positions.advance(from, &written).err();
+        let taken_in = positions.advance(from, &written);
+        *behind = taken_in.and_then(|_| positions.wrote()).err();
         Ok(Appended { head, outcome })
     }
 }

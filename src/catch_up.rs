@@ -125,7 +125,7 @@ pub fn catch_up<R: Read + ?Sized, P: Positions>(
     };
     let seen = positions.head()?;
     if let Some((seq, expected)) = seen {
-        extends(store, seq, expected, head)?;
+        extends(store, seq, expected)?;
     }
     let known = seen.map_or(0, |(seq, _)| seq.0 + 1);
     let new = (head.0 + 1).saturating_sub(known);
@@ -139,17 +139,17 @@ pub fn catch_up<R: Read + ?Sized, P: Positions>(
 }
 
 /// Whether the store still holds the head that was verified.
-fn extends<R: Read + ?Sized>(
+///
+/// # Errors
+/// `Rollback` if it ends before, `Fork` if another event is there.
+pub(crate) fn extends<R: Read + ?Sized>(
     store: &R,
     seq: Seq,
     expected: Leaf,
-    head: Seq,
 ) -> Result<(), LedgerError> {
-    if head < seq {
-        return Err(LedgerError::Rollback {
-            seen: seq,
-            found: head,
-        });
+    let found = store.head()?.map_or(Seq::ZERO, |(head, _)| head);
+    if found < seq {
+        return Err(LedgerError::Rollback { seen: seq, found });
     }
     let record = store.get(seq)?.ok_or_else(|| missing(seq))?;
     let found = record.leaf();

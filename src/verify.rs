@@ -218,7 +218,12 @@ impl Verifier {
 
     /// Holds what was read to what is known outside, and tells the result. `basis` is where trust
     /// in the root of [`Verifier::state`] comes from.
-    pub fn finish(mut self, basis: Basis) -> Report {
+    pub fn finish(self, basis: Basis) -> Report {
+        self.conclude(basis).0
+    }
+
+    /// As [`Verifier::finish`], with the state of the intact prefix.
+    pub fn conclude(mut self, basis: Basis) -> (Report, State) {
         self.check_view();
         self.check_expected();
         let head = self.state.head();
@@ -260,7 +265,7 @@ impl Verifier {
             Verification::Verified
         };
         let not_proven = self.told(&end, basis, head.is_some());
-        Report {
+        let report = Report {
             result,
             ledger: self.state.ledger().map(|ledger| ledger.id),
             events: head.map_or(0, |head| head.seq.0.saturating_add(1)),
@@ -280,7 +285,8 @@ impl Verifier {
             undetermined: self.state.undetermined(),
             incomplete: self.incomplete,
             not_proven,
-        }
+        };
+        (report, self.state)
     }
 
     fn check_view(&mut self) {

@@ -1,32 +1,36 @@
 //! What a command works with: the ledger it found, the key, the pins, the session and the moment.
 
 use super::args::{Common, KeySource};
+use super::examined::{Answers, AnyLedger, Examined};
+use super::output::Output;
 use super::quote::shell_quoted;
-use super::report::Failure;
+use super::report::{Exit, Failure};
 use crate::append::LedgerError;
 use crate::home::clock;
 use crate::home::keys;
-use crate::home::paths::{self, Folders};
+use crate::home::memory::OwnFiles;
+use crate::home::paths::{self, Folders, FoundBy};
 use crate::home::pins::Pins;
 use crate::home::scope::Scope;
 use crate::home::view::{self, OwnLedger};
 use crate::key::{self, SigningKey};
 use crate::slice::Question;
 use crate::state::{Session, State};
-use crate::store::Read;
 use crate::store::sqlite::{self, SqliteLedger};
 use crate::types::{Digest, Head, LedgerId, PublicKey, Seq, Time};
 use crate::verdict::Asked;
 use crate::verify::Basis;
+use serde_json::Value;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// An open ledger of this machine, and from where it is asked.
-pub struct Context<'a> {
+/// An open ledger, and from where it is asked: this machine's own, unless said otherwise.
+pub struct Context<'a, L = OwnLedger> {
     common: &'a Common,
     /// This user's folders.
     pub folders: Folders,
     /// The ledger, verified up to its head.
-    pub ledger: OwnLedger,
+    pub ledger: L,
     /// Where its file is.
     pub path: PathBuf,
     /// The current folder.
@@ -40,19 +44,76 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Finds and opens the ledger, verifying what is new in it, and holds it to `--expect`.
+    /// Finds and opens the ledger in order to write, verifying what is new in it, and holds it to
+    /// `--expect`. A file that is not this machine's own is examined as evidence first, and taken
+    /// only if it is whole and its root is trusted.
     ///
     /// # Errors
     /// What keeps it from being found, opened or believed.
     pub fn open(common: &'a Common) -> Result<Context<'a>, Failure> {
-        let folders = folders(common);
-        let cwd = current_folder(common)?;
-        let path = find(common, &cwd)?;
+        let (folders, cwd) = (folders(common), current_folder(common)?);
+        let (path, whose) = whose(common, &cwd, &folders)?;
+        match whose {
+            Whose::Own => {}
+            Whose::Unknown => Examined::of(common, &folders, &path)?.require_trusted()?,
+        }
         let ledger = view::open(&path, &folders, wait(common))?;
+        let context = Context::with(common, folders, ledger, path, cwd)?;
+        context.check_expected()?;
+        Ok(context)
+    }
+}
+
+impl<'a> Context<'a, AnyLedger> {
+    /// Finds and opens the ledger in order to read: this machine's own as [`Context::open`] does,
+    /// any other file as evidence, of which `output` is told at once.
+    ///
+    /// # Errors
+    /// What keeps it from being found, opened or, if it is this machine's own, believed.
+    pub fn examine(
+        common: &'a Common,
+        output: &mut Output,
+    ) -> Result<Context<'a, AnyLedger>, Failure> {
+        let (folders, cwd) = (folders(common), current_folder(common)?);
+        let (path, whose) = whose(common, &cwd, &folders)?;
+        let ledger = match whose {
+            Whose::Own => AnyLedger::Own(view::open(&path, &folders, wait(common))?),
+            Whose::Unknown => {
+                let examined = Examined::of(common, &folders, &path)?;
+                examined.tell(output);
+                AnyLedger::Evidence(Box::new(examined))
+            }
+        };
+        let context = Context::with(common, folders, ledger, path, cwd)?;
+        if context.ledger.integrity().is_none() {
+            context.check_expected()?;
+        }
+        Ok(context)
+    }
+
+    /// Prints the answer's document, with what was found of the evidence if it is from such, and
+    /// returns the exit that both come to.
+    pub fn answer(&self, output: &mut Output, schema: &str, exit: Exit, body: Value) -> Exit {
+        let (exit, mut body) = (self.ledger.exit(exit), body);
+        if let (Some(members), Some(integrity)) = (body.as_object_mut(), self.ledger.integrity()) {
+            members.insert("integrity".to_owned(), integrity);
+        }
+        output.document(schema, exit, body);
+        exit
+    }
+}
+
+impl<'a, L: Answers> Context<'a, L> {
+    fn with(
+        common: &'a Common,
+        folders: Folders,
+        ledger: L,
+        path: PathBuf,
+        cwd: PathBuf,
+    ) -> Result<Context<'a, L>, Failure> {
         let root = paths::root_of_session(&cwd, &path)?;
         let scope = Scope::of_process(&root)?.digest();
-        let time = clock::now();
-        let context = Context {
+        Ok(Context {
             common,
             folders,
             ledger,
@@ -60,10 +121,8 @@ impl<'a> Context<'a> {
             cwd,
             root,
             scope,
-            time,
-        };
-        context.check_expected()?;
-        Ok(context)
+            time: clock::now(),
+        })
     }
 
     /// The options that every command has.
@@ -76,7 +135,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// What the view failed with.
     pub fn head(&self) -> Result<Head, Failure> {
-        Ok(self.ledger.head()?)
+        self.ledger.head()
     }
 
     fn check_expected(&self) -> Result<(), Failure> {
@@ -84,11 +143,7 @@ impl<'a> Context<'a> {
             return Ok(());
         };
         let head = self.head()?;
-        let found = self
-            .ledger
-            .store()
-            .get(expected.seq)?
-            .map(|record| record.leaf());
+        let found = self.ledger.leaf(expected.seq)?;
         if expected.ledger == head.ledger.short() && found == Some(expected.leaf) {
             return Ok(());
         }
@@ -159,13 +214,19 @@ impl<'a> Context<'a> {
         if self.basis(state)? != Basis::Unpinned {
             return Ok(());
         }
-        let message = format!(
-            "the root key {} of ledger {} is not pinned on this machine",
-            ledger.root,
-            ledger.id.short()
-        );
-        let next = "handoff trust add KEY, with the root key as its owner gave it to you";
-        Err(Failure::cannot_judge("unpinned_root", message).next(next))
+        Err(unpinned(&ledger.root, &ledger.id))
+    }
+
+    /// As [`Context::require_trust`] for an answer that only shows: what is told of evidence says
+    /// itself that its root is not trusted.
+    ///
+    /// # Errors
+    /// Exit 3 if it is this machine's own ledger, and the root is not trusted.
+    pub fn require_trust_or_tell(&self, state: &State) -> Result<(), Failure> {
+        match self.ledger.integrity() {
+            Some(_) => Ok(()),
+            None => self.require_trust(state),
+        }
     }
 
     /// The session that was named, or the one open session of this key in this scope.
@@ -235,6 +296,55 @@ impl<'a> Context<'a> {
     }
 }
 
+/// Exit 3: nobody vouches for the root.
+pub fn unpinned(root: &PublicKey, ledger: &LedgerId) -> Failure {
+    let message = format!(
+        "the root key {root} of ledger {} is not pinned on this machine",
+        ledger.short()
+    );
+    let next = "handoff trust add KEY, with the root key as its owner gave it to you";
+    Failure::cannot_judge("unpinned_root", message).next(next)
+}
+
+/// Whose ledger file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// This machine's: found upward, or made, imported or written to by it.
+    Own,
+    /// Nobody here knows it: evidence, as far as it is only read.
+    Unknown,
+}
+
+/// The ledger that the options or the search upward name, and whose it is.
+///
+/// # Errors
+/// If there is none.
+pub fn whose(common: &Common, cwd: &Path, folders: &Folders) -> Result<(PathBuf, Whose), Failure> {
+    let found = paths::find_ledger(named(common), None, cwd, paths::user())?;
+    match found.by {
+        FoundBy::Search | FoundBy::MainWorktree => return Ok((found.path, Whose::Own)),
+        FoundBy::Option | FoundBy::Variable => {}
+    }
+    let Ok(named) = found.path.canonicalize() else {
+        return Ok((found.path, Whose::Unknown));
+    };
+    let searched = paths::find_ledger(None, None, cwd, paths::user());
+    let searched = searched.ok().and_then(|it| it.path.canonicalize().ok());
+    // Without a folder of this user nothing is known to be its own.
+    let listed = OwnFiles::of(folders).ok();
+    let is_listed = listed.is_some_and(|own| own.ledger_at(&named).is_some());
+    let whose = if is_listed || searched.as_ref() == Some(&named) {
+        Whose::Own
+    } else {
+        Whose::Unknown
+    };
+    Ok((found.path, whose))
+}
+
+fn named(common: &Common) -> Option<&OsStr> {
+    common.ledger.as_deref().map(Path::as_os_str)
+}
+
 /// The code of "no session is open here".
 pub const NO_SESSION: &str = "no_session";
 
@@ -287,8 +397,7 @@ pub fn current_folder(common: &Common) -> Result<PathBuf, Failure> {
 /// # Errors
 /// If there is none.
 pub fn find(common: &Common, cwd: &Path) -> Result<PathBuf, Failure> {
-    let named = common.ledger.as_deref().map(Path::as_os_str);
-    Ok(paths::find_ledger(named, None, cwd, paths::user())?.path)
+    Ok(paths::find_ledger(named(common), None, cwd, paths::user())?.path)
 }
 
 /// How long to wait for another writer.

@@ -5,6 +5,7 @@ use super::report::Failure;
 use crate::append::LedgerError;
 use crate::home::clock::RandomError;
 use crate::home::keys::KeyFileError;
+use crate::home::memory::MemoryError;
 use crate::home::paths::PathError;
 use crate::home::pins::PinError;
 use crate::home::scope::ScopeError;
@@ -102,7 +103,24 @@ impl From<ViewError> for Failure {
     fn from(error: ViewError) -> Failure {
         match error {
             ViewError::Path(error) => error.into(),
+            ViewError::Memory(error) => error.into(),
             ViewError::Ledger(error) => error.into(),
+            ViewError::OtherLedger { .. } => Failure::integrity("other_ledger", error.to_string())
+                .next("restore the file, or: handoff acknowledge --rollback --reason WHY"),
+        }
+    }
+}
+
+impl From<MemoryError> for Failure {
+    fn from(error: MemoryError) -> Failure {
+        match error {
+            MemoryError::Path(error) => error.into(),
+            MemoryError::Exposed { .. }
+            | MemoryError::Unreadable { .. }
+            | MemoryError::Locked { .. }
+            | MemoryError::File(_) => Failure::environment("memory", error.to_string())
+                .retryable()
+                .next("the same command again, or with XDG_STATE_HOME set to a folder of yours"),
         }
     }
 }

@@ -42,12 +42,123 @@ pub struct Opened {
 }
 
 impl Opened {
-    fn just(source: Source) -> Opened {
+    /// A source of which nothing is to be said.
+    pub fn just(source: Source) -> Opened {
         Opened {
             source,
             faults: Vec::new(),
             incomplete: Vec::new(),
             file: None,
+        }
+    }
+
+    /// Puts a copy of its own in the place of a text that others may change between two readings.
+    ///
+    /// # Errors
+    /// If it cannot be copied.
+    pub fn keep_privately(&mut self) -> Result<(), Failure> {
+        if let Source::Export(file) = &mut self.source {
+            let mut copy = tempfile::tempfile().map_err(unreadable)?;
+            std::io::copy(file, &mut copy).map_err(unreadable)?;
+            copy.rewind().map_err(unreadable)?;
+            *file = copy;
+        }
+        Ok(())
+    }
+
+    fn store(&self) -> Option<&dyn Read> {
+        match &self.source {
+            Source::Own(ledger) => Some(ledger),
+            Source::Copy(evidence) => Some(evidence.as_ref()),
+            Source::Unreadable | Source::Export(_) => None,
+        }
+    }
+
+    /// The first record, if there is one that can be read.
+    ///
+    /// # Errors
+    /// If the source cannot be read, which says nothing of the ledger.
+    pub fn first(&self) -> Result<Option<Record>, Failure> {
+        let mut first = None;
+        match self.store() {
+            Some(store) => match store.get(Seq::ZERO) {
+                Err(StoreError::Schema { .. } | StoreError::Storage { .. }) => {}
+                found => first = found?,
+            },
+            None => self.records(Seq::ZERO, Seq::ZERO, |_, record| {
+                first = Some(record.clone())
+            })?,
+        }
+        Ok(first)
+    }
+
+    /// Hands the records from one to another, which were verified before, to `visit`.
+    ///
+    /// # Errors
+    /// If the source cannot be read.
+    pub fn records(
+        &self,
+        from: Seq,
+        up_to: Seq,
+        mut visit: impl FnMut(Seq, &Record),
+    ) -> Result<(), Failure> {
+        let mut next = from;
+        if let Some(store) = self.store() {
+            while next <= up_to {
+                let batch = store.scan(next, BATCH)?;
+                let Some((last, _)) = batch.last() else {
+                    return Ok(());
+                };
+                next = last.next();
+                for (seq, record) in batch.iter().take_while(|(seq, _)| *seq <= up_to) {
+                    visit(*seq, record);
+                }
+            }
+            return Ok(());
+        }
+        let Source::Export(text) = &self.source else {
+            return Ok(());
+        };
+        let mut lines = Lines::of(text)?;
+        let mut at = Seq::ZERO;
+        while at <= up_to {
+            match lines.next_line() {
+                Ok(Some(Line::Record(record))) => {
+                    if at >= from {
+                        visit(at, &Record(record));
+                    }
+                    at = at.next();
+                }
+                Ok(Some(Line::Header)) => {}
+                Ok(Some(Line::Capture(_)) | None)
+                | Err(LineFault::BrokenOff | LineFault::Export(_)) => return Ok(()),
+                Err(LineFault::Io(failure)) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
+    /// What is kept under a commitment, which was compared before.
+    ///
+    /// # Errors
+    /// If the source cannot be read.
+    pub fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {
+        if let Some(store) = self.store() {
+            return Ok(store.capture(commitment)?);
+        }
+        let Source::Export(text) = &self.source else {
+            return Ok(None);
+        };
+        let mut lines = Lines::of(text)?;
+        loop {
+            match lines.next_line() {
+                Ok(Some(Line::Capture(found))) if found.commitment == *commitment => {
+                    return Ok(Some(capture_of(found)));
+                }
+                Ok(Some(Line::Header | Line::Record(_) | Line::Capture(_))) => {}
+                Ok(None) | Err(LineFault::BrokenOff | LineFault::Export(_)) => return Ok(None),
+                Err(LineFault::Io(failure)) => return Err(failure),
+            }
         }
     }
 }

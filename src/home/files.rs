@@ -2,13 +2,20 @@
 
 use rustix::fs::{Mode, OFlags};
 use std::fmt;
-use std::fs::{DirBuilder, File, Metadata};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Mode of every folder that is made here: its owner's alone.
 const FOLDER_MODE: u32 = 0o700;
+/// How long a change of a file waits for another one to end.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// How long it sleeps between two looks.
+const LOCK_POLL: Duration = Duration::from_millis(5);
 
 /// What a file system entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,11 +209,7 @@ pub(super) enum Present {
 pub(super) fn write(path: &Path, bytes: &[u8], present: Present) -> Result<(), FileError> {
     let folder = folder_of(path);
     let failed = || FileError::io("write", path);
-    let mut file = tempfile::Builder::new()
-        .prefix(".new-")
-        .tempfile_in(folder)
-        .map_err(failed())?;
-    file.write_all(bytes).map_err(failed())?;
+    let file = beside(path, bytes)?;
     file.as_file().sync_all().map_err(failed())?;
     let placed = match present {
         Present::Replace => file.persist(path),
@@ -220,6 +223,48 @@ pub(super) fn write(path: &Path, bytes: &[u8], present: Present) -> Result<(), F
             })
         }
         Err(refused) => Err(failed()(refused.error)),
+    }
+}
+
+/// As [`write`] in the place of what is there, but not synced: a power cut may take it, or leave
+/// it empty. For what is written often and can do without.
+pub(super) fn note(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    match beside(path, bytes)?.persist(path) {
+        Ok(_) => Ok(()),
+        Err(refused) => Err(FileError::io("write", path)(refused.error)),
+    }
+}
+
+fn beside(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, FileError> {
+    let failed = || FileError::io("write", path);
+    let mut file = tempfile::Builder::new()
+        .prefix(".new-")
+        .tempfile_in(folder_of(path))
+        .map_err(failed())?;
+    file.write_all(bytes).map_err(failed())?;
+    Ok(file)
+}
+
+/// Waits for a lock by the name of a file that holds nothing; it is held until it is dropped.
+/// `None` if somebody else held it for too long.
+pub(super) fn lock(path: &Path) -> Result<Option<File>, FileError> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(FileError::io("open the lock", path))?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => {
+                std::thread::sleep(LOCK_POLL);
+            }
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(source)) => return Err(FileError::io("lock", path)(source)),
+        }
     }
 }
 

@@ -135,6 +135,17 @@ impl Folders {
         let views = known(&self.state, "XDG_STATE_HOME")?.join("views");
         Ok(views.join(format!("{ledger}.db")))
     }
+
+    /// The file of what this machine remembers of a ledger should its view be lost.
+    pub fn memory(&self, ledger: &LedgerId) -> Result<PathBuf, PathError> {
+        let views = known(&self.state, "XDG_STATE_HOME")?.join("views");
+        Ok(views.join(format!("{ledger}.seen")))
+    }
+
+    /// The file that lists which ledger files are this machine's own.
+    pub fn own_files(&self) -> Result<PathBuf, PathError> {
+        Ok(known(&self.state, "XDG_STATE_HOME")?.join("ledgers"))
+    }
 }
 
 fn known<'a>(folder: &'a Option<PathBuf>, variable: &'static str) -> Result<&'a Path, PathError> {

@@ -7,20 +7,13 @@ use super::files::{self, FileError, Links, Present};
 use crate::key::{self, KeyFault};
 use crate::types::{LedgerId, PublicKey};
 use std::fmt;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// Largest pins file, in bytes.
 pub const PINS_BYTES_MAX: u64 = 1024 * 1024;
 /// Longest comment, in bytes.
 pub const COMMENT_BYTES_MAX: usize = 256;
-/// How long a change waits for another one to end.
-const LOCK_WAIT: Duration = Duration::from_secs(5);
-/// How long it sleeps between two looks.
-const LOCK_POLL: Duration = Duration::from_millis(5);
-
 /// What a pin holds for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PinnedLedger {
@@ -311,25 +304,9 @@ fn lock(pins: &Path) -> Result<File, PinError> {
     let mut path = pins.as_os_str().to_owned();
     path.push(".lock");
     let path = PathBuf::from(path);
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .map_err(FileError::io("open the lock", &path))?;
-    let began = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => {
-                std::thread::sleep(LOCK_POLL);
-            }
-            Err(TryLockError::WouldBlock) => return Err(PinError::Locked { path }),
-            Err(TryLockError::Error(source)) => {
-                return Err(FileError::io("lock", &path)(source).into());
-            }
-        }
+    match files::lock(&path)? {
+        Some(held) => Ok(held),
+        None => Err(PinError::Locked { path }),
     }
 }
 

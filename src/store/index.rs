@@ -7,6 +7,7 @@ use super::StoreError;
 use super::file::{SIDE_FILE_ENDINGS, side_file};
 use super::rows::{self, blob, row_id};
 use super::schema::pragma;
+use crate::hash;
 use crate::types::{Leaf, Seq};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
@@ -18,8 +19,9 @@ pub const KEY_BYTES: usize = 16;
 
 /// The four bytes `hndi` in the header's application id.
 const APPLICATION_ID: i32 = 0x686e_6469;
-/// Version of the tables below. A file of another one is emptied, whichever is newer.
-const FORMAT_VERSION: i64 = 1;
+/// What the tables hold: their layout, and the judgements of this program by its rules. A file of
+/// another program is emptied, whichever is newer, and built anew.
+const CONTENTS: &str = concat!("layout 1, handoff-ledger ", env!("CARGO_PKG_VERSION"));
 /// How long a connection waits for another one's lock.
 const WAIT: Duration = Duration::from_secs(5);
 
@@ -118,6 +120,14 @@ pub trait Positions {
         expected: Option<(Seq, Leaf)>,
         rows: &[IndexRow],
     ) -> Result<bool, StoreError>;
+
+    /// Told after this machine wrote to the ledger and [`Positions::advance`] took it in.
+    ///
+    /// # Errors
+    /// What kept it from being remembered.
+    fn wrote(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 impl Positions for IndexFile {
@@ -353,9 +363,11 @@ enum Identity {
 fn identify(connection: &Connection) -> Result<Identity, rusqlite::Error> {
     let application_id = pragma(connection, "application_id")?;
     if application_id == i64::from(APPLICATION_ID) {
-        return Ok(match pragma(connection, "user_version")? {
-            FORMAT_VERSION => Identity::Current,
-            _ => Identity::Outdated,
+        let version = pragma(connection, "user_version")?;
+        return Ok(if version == i64::from(version_of(CONTENTS)) {
+            Identity::Current
+        } else {
+            Identity::Outdated
         });
     }
     let objects = "SELECT count(*) FROM sqlite_schema";
@@ -363,6 +375,13 @@ fn identify(connection: &Connection) -> Result<Identity, rusqlite::Error> {
         0_i64 => Identity::Outdated,
         _ => Identity::Foreign,
     })
+}
+
+/// The number that stands for what an index holds: the start of its SHA-256.
+fn version_of(contents: &str) -> i32 {
+    let digest = hash::bytes(contents.as_bytes()).0;
+    let start = digest.first_chunk::<4>().copied();
+    i32::from_be_bytes(start.unwrap_or_default())
 }
 
 /// Makes an empty or outdated file an empty index, if no other process was faster.
@@ -383,7 +402,7 @@ fn lay_out(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         }
         transaction.execute_batch(TABLES)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-        transaction.pragma_update(None, "user_version", FORMAT_VERSION)
+        transaction.pragma_update(None, "user_version", version_of(CONTENTS))
     };
     build().map_err(fault)?;
     transaction.commit().map_err(fault)

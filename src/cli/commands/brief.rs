@@ -12,7 +12,7 @@ use serde_json::json;
 const SCHEMA: &str = "handoff.brief.v1";
 
 pub(super) fn run(common: &Common, request: &Brief, output: &mut Output) -> Result<Exit, Failure> {
-    let context = Context::open(common)?;
+    let context = Context::examine(common, output)?;
     let moment = reading::now(&context)?;
     let title = format!(
         "Handoff brief for {} at event {}",
@@ -32,6 +32,5 @@ pub(super) fn run(common: &Common, request: &Brief, output: &mut Output) -> Resu
     if let Some(members) = told.as_object_mut() {
         members.insert("text".to_owned(), json!(text));
     }
-    output.document(SCHEMA, Exit::Yes, told);
-    Ok(Exit::Yes)
+    Ok(context.answer(output, SCHEMA, Exit::Yes, told))
 }

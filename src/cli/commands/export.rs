@@ -1,13 +1,13 @@
 //! `export`: the intact part of the ledger as lines of text.
 
 use crate::cli::args::{Common, Export};
-use crate::cli::context;
+use crate::cli::context::{self, Whose};
+use crate::cli::examined;
 use crate::cli::output::{Format, Output};
 use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
-use crate::cli::source::{self, Source};
+use crate::cli::source::{self, Opened};
 use crate::export::{ExportedCapture, capture_line, event_line, header};
-use crate::store::{Read, Record};
 use crate::types::{Digest, Head, Seq};
 use crate::verify::{Basis, Outside, Report, Verification, Verifier};
 use serde_json::json;
@@ -16,8 +16,6 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 const SCHEMA: &str = "handoff.export.v1";
-/// How many records are read at a time.
-const BATCH: usize = 1024;
 
 /// The whole ledger is verified first; of one that is damaged, what stands before the first fault
 /// is written, and the exit is 4.
@@ -26,12 +24,17 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
         let message = "with --json the export goes to a file";
         return Err(Failure::usage(message).next("handoff export --json -o FILE"));
     }
-    let path = context::find(common, &context::current_folder(common)?)?;
-    let mut opened = source::own(&path, context::wait(common))?;
+    let folders = context::folders(common);
+    let (path, whose) = context::whose(common, &context::current_folder(common)?, &folders)?;
+    let mut opened = match whose {
+        Whose::Own => source::own(&path, context::wait(common))?,
+        Whose::Unknown => source::file(&path)?,
+    };
+    opened.keep_privately()?;
     let mut verifier = Verifier::new(Outside {
         expect: common.expect.clone(),
-        view: None,
-        elsewhere: false,
+        view: examined::seen(&folders, &opened)?,
+        elsewhere: whose == Whose::Unknown,
     });
     source::walk(&mut opened, &mut verifier, output)?;
     let commitments = verifier.commitments();
@@ -43,35 +46,36 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
         &[]
     };
     let mut sink = Sink::open(request.out.as_deref(), output)?;
-    let written = match &opened.source {
-        Source::Own(ledger) => write(ledger, &head, wanted, &mut sink),
-        Source::Copy(evidence) => write(evidence.as_ref(), &head, wanted, &mut sink),
-        Source::Unreadable | Source::Export(_) => Ok(()),
-    };
+    let written = write(&opened, &head, wanted, &mut sink);
     sink.close(written)?;
     let exit = match report.result {
         Verification::Tampered => Exit::Integrity,
+        Verification::Incomplete => Exit::CannotJudge,
         Verification::Error
         | Verification::Unlawful
         | Verification::Undetermined
-        | Verification::Incomplete
         | Verification::Empty
         | Verification::SelfConsistent
         | Verification::Verified => Exit::Yes,
     };
-    if exit == Exit::Integrity {
+    if let Some(fault) = report.faults.items().first() {
         output.note(&format!(
-            "the ledger is damaged: only its intact part was exported, up to event {}\n\
+            "{}: {}\nonly the part that is intact was exported, up to event {}\n\
              next: handoff verify",
-            head.seq
+            fault.kind, fault.detail, head.seq
         ));
+    }
+    for why in &report.incomplete {
+        output.note(&format!("incomplete: {why}"));
     }
     if let Some(out) = &request.out {
         output.line(&format!("{head}\nwritten to {}", out.display()));
         let told = json!({
             "head": head_json(&head),
             "path": out.to_string_lossy(),
+            "result": report.result,
             "faults_total": report.faults.total(),
+            "incomplete": report.incomplete,
         });
         output.document(SCHEMA, exit, told);
     }
@@ -95,33 +99,31 @@ fn exportable(report: &Report) -> Result<Head, Failure> {
 }
 
 fn write(
-    store: &impl Read,
+    opened: &Opened,
     head: &Head,
     commitments: &[Digest],
     sink: &mut Sink<'_>,
 ) -> Result<(), Failure> {
     sink.write(&header(head))?;
     let mut next = Seq::ZERO;
-    while next <= head.seq {
-        let batch = store.scan(next, BATCH)?;
-        if batch.is_empty() {
-            return Err(changed(next));
-        }
-        for (seq, Record(record)) in batch.iter().take_while(|(seq, _)| *seq <= head.seq) {
-            if *seq != next {
-                return Err(changed(next));
-            }
-            let line = event_line(record).map_err(|_| changed(next))?;
-            sink.write(&line)?;
+    let mut last = None;
+    let mut written = Ok(());
+    opened.records(Seq::ZERO, head.seq, |seq, record| {
+        if written.is_ok() {
+            written = match event_line(&record.0) {
+                Ok(line) if seq == next => sink.write(&line),
+                Ok(_) | Err(_) => Err(changed(next)),
+            };
             next = seq.next();
+            last = Some(record.leaf());
         }
-    }
-    let last = store.get(head.seq)?.map(|record| record.leaf());
+    })?;
+    written?;
     if last != Some(head.leaf) {
         return Err(changed(head.seq));
     }
     for commitment in commitments {
-        let Some(kept) = store.capture(commitment)? else {
+        let Some(kept) = opened.capture(commitment)? else {
             continue;
         };
         sink.write(&capture_line(&ExportedCapture {

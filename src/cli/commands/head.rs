@@ -10,8 +10,9 @@ use serde_json::json;
 const SCHEMA: &str = "handoff.head.v1";
 
 pub(super) fn run(common: &Common, output: &mut Output) -> Result<Exit, Failure> {
-    let head = Context::open(common)?.head()?;
+    let context = Context::examine(common, output)?;
+    let head = context.head()?;
     output.line(&head.to_string());
-    output.document(SCHEMA, Exit::Yes, json!({ "head": head_json(&head) }));
-    Ok(Exit::Yes)
+    let body = json!({ "head": head_json(&head) });
+    Ok(context.answer(output, SCHEMA, Exit::Yes, body))
 }

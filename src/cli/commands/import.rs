@@ -8,6 +8,7 @@ use crate::cli::report::{Exit, Failure};
 use crate::cli::source::{self, LineFault, Lines, Opened, Source, capture_of};
 use crate::export::Line;
 use crate::home::paths;
+use crate::home::view;
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Capture, Record, Store, Transaction};
 use crate::types::{Digest, Head};
@@ -42,6 +43,7 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     let (ledger, ()) = SqliteLedger::create(&path, wait, |ledger| {
         ledger.transact(|tx| fill(tx, &text, digest))
     })?;
+    view::own(&ledger, &context::folders(common))?;
     drop(ledger);
     output.line(&format!("{head}\nimported to {}", path.display()));
     if let Some(ledger) = report.ledger.zip(report.signer.root_key) {

@@ -2,6 +2,7 @@
 
 use crate::cli::args::Common;
 use crate::cli::context::{self, Context};
+use crate::cli::examined::Answers;
 use crate::cli::output::Output;
 use crate::cli::report::{Exit, Failure};
 use crate::home::clock;
@@ -47,10 +48,17 @@ pub(super) fn show(common: &Common, output: &mut Output) -> Result<Exit, Failure
 pub(super) fn list(common: &Common, output: &mut Output) -> Result<Exit, Failure> {
     let named = common.ledger.as_deref().map(Path::as_os_str);
     let cwd = context::current_folder(common)?;
+    let mut exit = Exit::Yes;
+    let mut integrity = None;
     let known = match paths::find_ledger(named, None, &cwd, paths::user()) {
         Err(PathError::NoLedger { .. }) => None,
         Err(error) => return Err(error.into()),
-        Ok(_) => Some(Context::open(common)?.ledger.ask(&Question::default())?),
+        Ok(_) => {
+            let ledger = Context::examine(common, output)?.ledger;
+            exit = ledger.exit(Exit::Yes);
+            integrity = ledger.integrity();
+            Some(ledger.ask(&Question::default())?)
+        }
     };
     let known = known.map(|state| of_ledger(&state, output));
     let folder = context::folders(common).keys()?;
@@ -71,8 +79,12 @@ pub(super) fn list(common: &Common, output: &mut Output) -> Result<Exit, Failure
     if own.is_empty() {
         output.line("no key of yours; next: handoff key new");
     }
-    output.document(SCHEMA_LIST, Exit::Yes, json!({ "keys": known, "own": own }));
-    Ok(Exit::Yes)
+    let mut told = json!({ "keys": known, "own": own });
+    if let (Some(members), Some(integrity)) = (told.as_object_mut(), integrity) {
+        members.insert("integrity".to_owned(), integrity);
+    }
+    output.document(SCHEMA_LIST, exit, told);
+    Ok(exit)
 }
 
 fn of_ledger(state: &State, output: &mut Output) -> Vec<Value> {

@@ -4,6 +4,7 @@ use super::reading::no_event;
 use crate::chain::VerifiedEvent;
 use crate::cli::args::{Common, Log};
 use crate::cli::context::Context;
+use crate::cli::examined::Answers;
 use crate::cli::output::{Format, Output};
 use crate::cli::quote::quoted_within;
 use crate::cli::report::{Exit, Failure};
@@ -24,7 +25,7 @@ pub(super) fn run(common: &Common, request: &Log, output: &mut Output) -> Result
         return Err(Failure::usage(format!("there is no kind {kind:?}"))
             .next(format!("handoff log --kind KIND, of {}", KINDS.join(", "))));
     }
-    let context = Context::open(common)?;
+    let context = Context::examine(common, output)?;
     let head = context.head()?;
     let to = request.to.unwrap_or(head.seq).min(head.seq);
     let mut from = request.from.unwrap_or(Seq::ZERO);
@@ -44,9 +45,12 @@ pub(super) fn run(common: &Common, request: &Log, output: &mut Output) -> Result
         .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let format = output.format();
     let mut newest: VecDeque<Entry> = VecDeque::new();
+    if let (Format::Json, Some(integrity)) = (format, context.ledger.integrity()) {
+        output.json_line(&json!({ "integrity": integrity }));
+    }
     context
         .ledger
-        .replay_from(from, to, |event, refusal, record| {
+        .replay(from, to, &mut |event, refusal, record| {
             if !is_picked(request, event) || output.is_closed() {
                 return;
             }
@@ -67,7 +71,7 @@ pub(super) fn run(common: &Common, request: &Log, output: &mut Output) -> Result
     for entry in newest {
         entry.print(output);
     }
-    Ok(Exit::Yes)
+    Ok(context.ledger.exit(Exit::Yes))
 }
 
 /// An event as it is printed.

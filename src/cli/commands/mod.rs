@@ -89,12 +89,11 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
 }
 
 fn session(common: &Common, asked: &Session, output: &mut Output) -> Result<Exit, Failure> {
-    let mut context = Context::open(common)?;
     match asked {
-        Session::Open(open) => session::open(&mut context, open, output),
-        Session::List => session::list(&context, output),
+        Session::Open(open) => session::open(&mut Context::open(common)?, open, output),
+        Session::List => session::list(common, output),
         Session::Abandon { number, reason } => {
-            session::abandon(&mut context, *number, reason, output)
+            session::abandon(&mut Context::open(common)?, *number, reason, output)
         }
     }
 }

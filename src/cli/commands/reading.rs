@@ -1,6 +1,7 @@
 //! What the commands that show have in common: a state, whose it is, and at which moment.
 
 use crate::cli::context::Context;
+use crate::cli::examined::{Answers, AnyLedger};
 use crate::cli::report::{Exit, Failure};
 use crate::event::Body;
 use crate::slice::Question;
@@ -34,22 +35,26 @@ impl Moment {
 
 /// The state that answers a question, and the head that it is of. While others write, the question
 /// is asked again; if they never pause, the head is the one just before the state.
-pub(super) fn asked(context: &Context<'_>, question: &Question) -> Result<(State, Head), Failure> {
+pub(super) fn asked(
+    context: &Context<'_, AnyLedger>,
+    question: &Question,
+) -> Result<(State, Head), Failure> {
     let mut head = context.head()?;
-    let mut state = context.ask(question)?;
+    let mut state = context.ledger.ask(question)?;
     for _ in 0..ATTEMPTS_MAX {
         let after = context.head()?;
         if after == head {
             break;
         }
         head = after;
-        state = context.ask(question)?;
+        state = context.ledger.ask(question)?;
     }
+    context.require_trust_or_tell(&state)?;
     Ok((state, head))
 }
 
 /// Everything a session may ask now, of every claim.
-pub(super) fn now(context: &Context<'_>) -> Result<Moment, Failure> {
+pub(super) fn now(context: &Context<'_, AnyLedger>) -> Result<Moment, Failure> {
     let session = context.session_if_any()?;
     let question = Question {
         session,
@@ -68,14 +73,14 @@ pub(super) fn now(context: &Context<'_>) -> Result<Moment, Failure> {
 }
 
 /// The state just after an event, from the session named or else the event's own.
-pub(super) fn at(context: &Context<'_>, seq: Seq) -> Result<Moment, Failure> {
+pub(super) fn at(context: &Context<'_, AnyLedger>, seq: Seq) -> Result<Moment, Failure> {
     let head = context.head()?;
     if seq > head.seq {
         return Err(no_event(seq, &head));
     }
     let mut own = None;
     let mut leaf = head.leaf;
-    context.ledger.replay_from(seq, seq, |event, _, _| {
+    context.ledger.replay(seq, seq, &mut |event, _, _| {
         leaf = event.leaf();
         own = session_of(
             event.event().seq,
@@ -84,7 +89,7 @@ pub(super) fn at(context: &Context<'_>, seq: Seq) -> Result<Moment, Failure> {
         );
     })?;
     let state = context.ledger.fold(seq)?;
-    context.require_trust(&state)?;
+    context.require_trust_or_tell(&state)?;
     let named = context.common().session;
     if let Some(named) = named.filter(|named| !state.sessions().contains_key(named)) {
         let message = format!("there is no session {named} at event {seq}");

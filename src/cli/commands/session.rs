@@ -1,7 +1,8 @@
 //! `session` and `seal`: the beginning and the end of an agent's run.
 
-use super::super::args::Open;
+use super::super::args::{Common, Open};
 use super::super::context::Context;
+use super::super::examined::Answers;
 use super::super::output::Output;
 use super::super::quote::quoted;
 use super::super::render::head_json;
@@ -105,7 +106,8 @@ pub(super) fn named(context: &Context<'_>, sessions: &[Seq]) -> Result<Vec<Seq>,
 }
 
 /// Lists every session there was, and which of them the next one would inherit.
-pub(super) fn list(context: &Context<'_>, output: &mut Output) -> Result<Exit, Failure> {
+pub(super) fn list(common: &Common, output: &mut Output) -> Result<Exit, Failure> {
+    let context = Context::examine(common, output)?;
     let state = context.ledger.fold(context.head()?.seq)?;
     let key = context.signer().ok().map(|signer| signer.public());
     let frontier = state.frontier();
@@ -135,12 +137,8 @@ pub(super) fn list(context: &Context<'_>, output: &mut Output) -> Result<Exit, F
     if listed.is_empty() {
         output.line("there was no session yet");
     }
-    output.document(
-        "handoff.session_list.v1",
-        Exit::Yes,
-        json!({ "sessions": listed }),
-    );
-    Ok(Exit::Yes)
+    let body = json!({ "sessions": listed });
+    Ok(context.answer(output, "handoff.session_list.v1", Exit::Yes, body))
 }
 
 fn status(session: &Session) -> &'static str {

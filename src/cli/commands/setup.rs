@@ -3,8 +3,10 @@
 use super::super::args::{Acknowledge, Common, Init};
 use super::super::context::{self, Context};
 use super::super::output::Output;
+use super::super::quote::quoted;
 use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
+use super::super::source::{self, Opened, Source};
 use super::super::written::wrote;
 use crate::append::{self, LedgerError};
 use crate::event::{
@@ -12,6 +14,7 @@ use crate::event::{
 };
 use crate::home::clock;
 use crate::home::keys;
+use crate::home::memory::Point;
 use crate::home::paths;
 use crate::home::pins::{self, Pin, PinnedLedger};
 use crate::home::view;
@@ -19,7 +22,8 @@ use crate::key::SigningKey;
 use crate::slice::Question;
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Store, Transaction};
-use crate::types::{Digest, LedgerId, Name, Seq};
+use crate::types::{Digest, Head, LedgerId, Name, Seq};
+use crate::verify::{Basis, Outside, Report, Verifier};
 use serde_json::json;
 use std::path::Path;
 
@@ -60,6 +64,7 @@ pub(super) fn init(
             .map_err(Failure::from)
     })?;
     pin(&folders, id, &signer, &name)?;
+    view::own(&store, &folders)?;
     let ledger = view::over(store, &folders)?;
     let head = ledger.head()?;
     output.line(&format!("ledger {} made at {}", id.short(), path.display()));
@@ -205,8 +210,8 @@ pub(super) fn acknowledge(
     Ok(wrote(output, "acknowledge", &appended.head, &line, body))
 }
 
-/// Accepts the ledger as it is now in place of what this machine verified before: the view is
-/// forgotten, and built anew by full verification.
+/// Accepts the ledger as it is now in place of what this machine verified before. It must be whole
+/// and its root trusted; why it is accepted is remembered, and told by `verify` from then on.
 pub(super) fn acknowledge_rollback(
     common: &Common,
     arguments: &Acknowledge,
@@ -214,10 +219,52 @@ pub(super) fn acknowledge_rollback(
 ) -> Result<Exit, Failure> {
     let folders = context::folders(common);
     let path = context::find(common, &context::current_folder(common)?)?;
-    let store = SqliteLedger::open(&path, context::wait(common))?;
-    view::forget(&store, &folders)?;
-    let head = view::over(store, &folders)?.head()?;
-    let line = format!("accepted as it is now: {head} ({})", arguments.reason);
+    let mut opened = Opened::just(Source::Own(SqliteLedger::open(
+        &path,
+        context::wait(common),
+    )?));
+    let mut verifier = Verifier::new(Outside {
+        expect: common.expect.clone(),
+        ..Outside::default()
+    });
+    source::walk(&mut opened, &mut verifier, output)?;
+    let basis = match verifier.state().ledger() {
+        Some(ledger) => context::basis(common, &folders, &ledger.id, &ledger.root)?,
+        None => Basis::Unpinned,
+    };
+    let head = acceptable(&verifier.finish(basis))?;
+    let store = match opened.source {
+        Source::Own(store) => store,
+        Source::Copy(_) | Source::Unreadable | Source::Export(_) => {
+            return Err(LedgerError::Empty.into());
+        }
+    };
+    let head = Point {
+        seq: head.seq,
+        leaf: head.leaf,
+    };
+    let ledger = view::accept(store, &folders, head, clock::now(), &arguments.reason)?;
+    let head = ledger.head()?;
+    let line = format!(
+        "accepted as it is now: {head} ({})",
+        quoted(arguments.reason.as_str())
+    );
     let body = json!({ "reason": arguments.reason });
     Ok(wrote(output, "acknowledge", &head, &line, body))
+}
+
+/// The head of a ledger that may take the place of what was verified before.
+fn acceptable(report: &Report) -> Result<Head, Failure> {
+    if let Some(fault) = report.faults.items().first() {
+        let at = (fault.seq).map_or(String::new(), |seq| format!(" at event {seq}"));
+        let message = format!("{}{at}: {}", fault.kind, fault.detail);
+        return Err(Failure::integrity(fault.kind, message).next("handoff verify"));
+    }
+    let Some(head) = report.head else {
+        return Err(LedgerError::Empty.into());
+    };
+    match (report.signer.basis, report.signer.root_key) {
+        (Basis::Unpinned, Some(root)) => Err(context::unpinned(&root, &head.ledger)),
+        (Basis::Pinned | Basis::Given, _) | (Basis::Unpinned, None) => Ok(head),
+    }
 }

@@ -4,12 +4,12 @@ use super::log::{body, refused};
 use super::reading::no_event;
 use crate::cli::args::{Common, Show};
 use crate::cli::context::Context;
+use crate::cli::examined::{Answers, AnyLedger};
 use crate::cli::output::{Format, Output};
 use crate::cli::quote::quoted;
 use crate::cli::report::{Exit, Failure};
 use crate::event::Body;
 use crate::slice::Question;
-use crate::store::Read;
 use crate::types::hex;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const SCHEMA: &str = "handoff.show.v1";
 /// With `--raw` and without `--json`, standard output is the event's bytes and nothing else: what
 /// the signature is over, by DSSE. The leaf is SHA-256 of 0x00, the signature and these bytes.
 pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Result<Exit, Failure> {
-    let context = Context::open(common)?;
+    let context = Context::examine(common, output)?;
     let head = context.head()?;
     if request.seq > head.seq {
         return Err(no_event(request.seq, &head));
@@ -26,7 +26,7 @@ pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Resul
     let mut found = None;
     context
         .ledger
-        .replay_from(request.seq, request.seq, |event, refusal, record| {
+        .replay(request.seq, request.seq, &mut |event, refusal, record| {
             found = Some((event.clone(), refusal, record.clone()));
         })?;
     let Some((verified, refusal, record)) = found else {
@@ -35,7 +35,7 @@ pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Resul
     let bytes = record.event_bytes().unwrap_or_default();
     if request.raw && output.format() == Format::Text {
         output.raw(bytes);
-        return Ok(Exit::Yes);
+        return Ok(context.ledger.exit(Exit::Yes));
     }
     let state = context.ledger.ask(&Question {
         cited: [request.seq].into(),
@@ -94,18 +94,20 @@ pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Resul
         "void": is_void,
         "basis": head.to_string(),
     });
-    output.document(SCHEMA, Exit::Yes, told);
-    Ok(Exit::Yes)
+    Ok(context.answer(output, SCHEMA, Exit::Yes, told))
 }
 
 /// What is kept of a receipt's output; bytes that are no text are shown as such.
-fn kept(context: &Context<'_>, body: &Body) -> Result<Vec<(&'static str, String)>, Failure> {
+fn kept(
+    context: &Context<'_, AnyLedger>,
+    body: &Body,
+) -> Result<Vec<(&'static str, String)>, Failure> {
     let mut kept = Vec::new();
     if let Body::ProbeReceipt(receipt) = body
         && let Some(outputs) = &receipt.outputs
     {
         for (stream, output) in [("stdout", outputs.stdout), ("stderr", outputs.stderr)] {
-            let capture = context.ledger.store().capture(&output.kept.commitment)?;
+            let capture = context.ledger.capture(&output.kept.commitment)?;
             if let Some(bytes) = capture.and_then(|capture| capture.bytes) {
                 kept.push((stream, String::from_utf8_lossy(&bytes).into_owned()));
             }

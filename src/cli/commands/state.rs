@@ -18,14 +18,13 @@ pub(super) fn run(
     request: &StateArgs,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let context = Context::open(common)?;
+    let context = Context::examine(common, output)?;
     let moment = match request.at {
         Some(seq) => reading::at(&context, seq)?,
         None => reading::now(&context)?,
     };
     print(&moment, output);
-    output.document(SCHEMA, Exit::Yes, body(&moment));
-    Ok(Exit::Yes)
+    Ok(context.answer(output, SCHEMA, Exit::Yes, body(&moment)))
 }
 
 /// What `state` and `brief` have in common.

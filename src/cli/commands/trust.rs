@@ -3,6 +3,7 @@
 use crate::append::LedgerError;
 use crate::cli::args::{Common, KeySource, Trust};
 use crate::cli::context::{self, Context, public_key};
+use crate::cli::examined::Answers;
 use crate::cli::output::Output;
 use crate::cli::quote::quoted;
 use crate::cli::report::{Exit, Failure};
@@ -62,7 +63,8 @@ fn pinned(common: &Common, root: &PublicKey) -> Result<PinnedLedger, Failure> {
         Err(error) => return Err(error.into()),
         Ok(_) => {}
     }
-    let state = Context::open(common)?.ledger.ask(&Question::default())?;
+    let ledger = Context::examine(common, &mut Output::mute())?.ledger;
+    let state = ledger.ask(&Question::default())?;
     let Some(ledger) = state.ledger() else {
         return Err(LedgerError::Empty.into());
     };

@@ -1,30 +1,36 @@
 //! `verify`: a whole ledger, every fault of it, and what is not proven all the same.
 
 use crate::cli::args::{Common, Verify};
-use crate::cli::context::{self, basis};
+use crate::cli::context::{self, Whose, basis};
 use crate::cli::output::Output;
 use crate::cli::quote::quoted;
 use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
-use crate::cli::source::{self, Opened, Source};
+use crate::cli::source::{self, Opened};
+use crate::home::memory::{Memory, OwnFiles, Remembered, Rollback};
 use crate::home::paths::Folders;
-use crate::store::index::IndexFile;
-use crate::store::{Read, StoreError};
 use crate::types::{Leaf, LedgerId, Seq};
 use crate::verify::{Basis, By, Outside, Report, Verification, Verifier};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "handoff.verify.v1";
 
 pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Result<Exit, Failure> {
     match verify(common, request, output) {
-        Ok((report, file)) => {
+        Ok(Verified {
+            report,
+            file,
+            rollbacks,
+            evidence,
+        }) => {
             print(&report, output);
-            if let Some(next) = next(&report, request) {
+            print_rollbacks(&rollbacks, output);
+            if let Some(next) = next(&report, evidence.as_deref()) {
                 output.line(&format!("next: {next}"));
             }
             let exit = exit(report.result);
-            output.document(SCHEMA, exit, body(&report, file));
+            output.document(SCHEMA, exit, body(&report, file, &rollbacks));
             Ok(exit)
         }
         Err(failure) => {
@@ -46,36 +52,28 @@ pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Res
     }
 }
 
-fn verify(
-    common: &Common,
-    request: &Verify,
-    output: &mut Output,
-) -> Result<(Report, Option<Value>), Failure> {
+fn verify(common: &Common, request: &Verify, output: &mut Output) -> Result<Verified, Failure> {
     let folders = context::folders(common);
-    let mut outside = Outside {
+    let (path, whose) = match &request.file {
+        Some(path) => (path.clone(), Whose::Unknown),
+        None => context::whose(common, &context::current_folder(common)?, &folders)?,
+    };
+    let mut opened = match whose {
+        Whose::Own => source::own(&path, context::wait(common))?,
+        Whose::Unknown => source::file(&path)?,
+    };
+    let known = Known::of(&folders, &opened, &path, whose)?;
+    let mut verifier = Verifier::new(Outside {
         expect: common.expect.clone(),
-        view: None,
-        elsewhere: request.file.is_some(),
-    };
-    let mut view_fault = None;
-    let mut opened = match &request.file {
-        Some(path) => source::file(path)?,
-        None => {
-            let path = context::find(common, &context::current_folder(common)?)?;
-            source::own(&path, context::wait(common))?
-        }
-    };
-    match viewed(&folders, &opened) {
-        Ok(view) => outside.view = view,
-        Err(failure) => view_fault = Some(failure),
-    }
-    let mut verifier = Verifier::new(outside);
+        view: known.head,
+        elsewhere: whose == Whose::Unknown,
+    });
     source::walk(&mut opened, &mut verifier, output)?;
-    if let Some(failure) = view_fault {
-        let told = format!(
-            "that it was not rolled back: this machine's own view of it cannot be read ({})",
-            failure.message
-        );
+    if let Some(detail) = known.other_ledger {
+        verifier.fault(Some(Seq::ZERO), "other_ledger", detail);
+    }
+    if let Some(why) = known.unread {
+        let told = format!("that it was not rolled back: what this machine remembers of it {why}");
         verifier.not_proven(told);
     }
     let basis = match verifier.state().ledger() {
@@ -85,26 +83,73 @@ fn verify(
     let file = opened
         .file
         .map(|(sha256, bytes)| json!({ "sha256": sha256, "bytes": bytes }));
-    Ok((verifier.finish(basis), file))
+    Ok(Verified {
+        report: verifier.finish(basis),
+        file,
+        rollbacks: known.rollbacks,
+        evidence: match whose {
+            Whose::Own => None,
+            Whose::Unknown => Some(path),
+        },
+    })
 }
 
-/// The head that this machine verified of the ledger before, if it did. A view that is not there
-/// is not made.
-fn viewed(folders: &Folders, opened: &Opened) -> Result<Option<(Seq, Leaf)>, Failure> {
-    let first = match &opened.source {
-        Source::Own(ledger) => ledger.get(Seq::ZERO)?,
-        Source::Copy(evidence) => evidence.get(Seq::ZERO)?,
-        Source::Unreadable | Source::Export(_) => None,
-    };
-    let Some(first) = first else {
-        return Ok(None);
-    };
-    let path = folders.view(&LedgerId(first.leaf().0))?;
-    if !path.exists() {
-        return Ok(None);
+/// What was found.
+struct Verified {
+    report: Report,
+    /// Digest and length of the file, where it was read whole.
+    file: Option<Value>,
+    /// The rollbacks of this ledger that this machine accepted.
+    rollbacks: Vec<Rollback>,
+    /// The file, if it is not this machine's own.
+    evidence: Option<PathBuf>,
+}
+
+/// What this machine knows of the ledger that a file holds. Nothing of it is made or changed here.
+#[derive(Default)]
+struct Known {
+    /// The head that it verified last.
+    head: Option<(Seq, Leaf)>,
+    /// The rollbacks that it accepted.
+    rollbacks: Vec<Rollback>,
+    /// Why it may have verified more.
+    unread: Option<String>,
+    /// That it knows the file to hold another ledger.
+    other_ledger: Option<String>,
+}
+
+impl Known {
+    fn of(folders: &Folders, opened: &Opened, path: &Path, whose: Whose) -> Result<Known, Failure> {
+        let Some(first) = opened.first()? else {
+            return Ok(Known::default());
+        };
+        let found = LedgerId(first.leaf().0);
+        let memory = Memory::of(folders, &found).map_err(|error| error.to_string());
+        let remembered = memory.and_then(|it| it.read().map_err(|error| error.to_string()));
+        let mut known = match remembered {
+            Ok(Some(Remembered { head, rollbacks })) => Known {
+                head: Some((head.seq, head.leaf)),
+                rollbacks,
+                ..Known::default()
+            },
+            Ok(None) if whose == Whose::Own => Known {
+                unread: Some("is not there".to_owned()),
+                ..Known::default()
+            },
+            Ok(None) => Known::default(),
+            Err(why) => Known {
+                unread: Some(format!("cannot be read ({why})")),
+                ..Known::default()
+            },
+        };
+        if whose == Whose::Own
+            && let (Ok(own), Ok(file)) = (OwnFiles::of(folders), path.canonicalize())
+            && let Some(expected) = own.ledger_at(&file).filter(|known| *known != found)
+        {
+            known.other_ledger = Some(format!("it held ledger {expected}, and holds {found} now"));
+        }
+        Ok(known)
     }
-    let head = IndexFile::open(&path).and_then(|index| index.head());
-    head.map_err(|error: StoreError| error.into())
 }
 
 fn exit(result: Verification) -> Exit {
@@ -119,7 +164,7 @@ fn exit(result: Verification) -> Exit {
     }
 }
 
-fn body(report: &Report, file: Option<Value>) -> Value {
+fn body(report: &Report, file: Option<Value>, rollbacks: &[Rollback]) -> Value {
     json!({
         "result": report.result,
         "ledger": report.ledger,
@@ -141,6 +186,7 @@ fn body(report: &Report, file: Option<Value>) -> Value {
         "incomplete": report.incomplete,
         "not_proven": report.not_proven,
         "file": file,
+        "rollbacks_accepted": rollbacks,
     })
 }
 
@@ -232,6 +278,18 @@ fn print_events(report: &Report, output: &mut Output) {
     }
 }
 
+fn print_rollbacks(rollbacks: &[Rollback], output: &mut Output) {
+    for rollback in rollbacks {
+        output.line(&format!(
+            "this machine accepted a rollback from event {} to {} at {}: {}",
+            rollback.from.seq,
+            rollback.to.seq,
+            rollback.time,
+            quoted(rollback.reason.as_str())
+        ));
+    }
+}
+
 fn more(listed: usize, total: u64, what: &str, output: &mut Output) {
     let left = total.saturating_sub(u64::try_from(listed).unwrap_or(u64::MAX));
     if left > 0 {
@@ -240,8 +298,8 @@ fn more(listed: usize, total: u64, what: &str, output: &mut Output) {
 }
 
 /// What to type next: to repair or to trust one's own ledger, or to look at what was handed over.
-fn next(report: &Report, request: &Verify) -> Option<String> {
-    let file = request.file.as_deref().map(|file| file.to_string_lossy());
+fn next(report: &Report, evidence: Option<&Path>) -> Option<String> {
+    let file = evidence.map(|file| file.to_string_lossy());
     match (report.result, file) {
         (Verification::Tampered, None) => {
             let kinds: Vec<&str> = report
@@ -252,7 +310,7 @@ fn next(report: &Report, request: &Verify) -> Option<String> {
                 .collect();
             let replaced = kinds
                 .iter()
-                .all(|kind| ["rollback", "fork", "expect"].contains(kind));
+                .all(|kind| ["rollback", "fork", "other_ledger", "expect"].contains(kind));
             Some(match replaced {
                 true => "restore the newer file, or accept this one with: \
                          handoff acknowledge --rollback --reason WHY"

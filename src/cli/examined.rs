@@ -1,0 +1,371 @@
+//! A ledger that is only read: this machine's own, or a file that somebody handed over.
+//!
+//! ```text
+//!  own file ───────▶ view ──────────────▶ slice ─┐
+//!                                                ├─▶ the commands that show
+//!  any other file ─▶ copy ─▶ Verifier ─▶ state ──┘   (with what was found of it)
+//! ```
+//!
+//! Of evidence every answer comes from a full verification and the fold of its intact part. Nothing
+//! is kept of it on this machine, and nothing is written where it lies.
+
+use super::args::Common;
+use super::context::{basis, unpinned};
+use super::output::Output;
+use super::render::head_json;
+use super::report::{Exit, Failure};
+use super::source::{self, Opened};
+use crate::append::LedgerError;
+use crate::chain::{self, VerifiedEvent};
+use crate::hash;
+use crate::home::memory::Memory;
+use crate::home::paths::Folders;
+use crate::home::view::OwnLedger;
+use crate::rules::Refusal;
+use crate::slice::Question;
+use crate::state::State;
+use crate::store::{Capture, Read, Record};
+use crate::types::{Digest, Head, Leaf, LedgerId, Seq};
+use crate::verify::{Basis, Outside, Report, Verification, Verifier};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// What is handed each event: its judgement, and its record.
+pub type Visit<'a> = &'a mut dyn FnMut(&VerifiedEvent, Option<Refusal>, &Record);
+
+/// What answers the questions that commands ask of a ledger.
+pub trait Answers {
+    /// The last event that may be believed.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read; so for every method here.
+    fn head(&self) -> Result<Head, Failure>;
+
+    /// The leaf of an event; `None` if there is no such event.
+    ///
+    /// # Errors
+    /// See [`Answers::head`].
+    fn leaf(&self, seq: Seq) -> Result<Option<Leaf>, Failure>;
+
+    /// A state that answers a question.
+    ///
+    /// # Errors
+    /// See [`Answers::head`].
+    fn ask(&self, question: &Question) -> Result<State, Failure>;
+
+    /// The state just after an event.
+    ///
+    /// # Errors
+    /// See [`Answers::head`].
+    fn fold(&self, up_to: Seq) -> Result<State, Failure>;
+
+    /// Hands the events from one to another to `visit`, in order.
+    ///
+    /// # Errors
+    /// See [`Answers::head`].
+    fn replay(&self, from: Seq, up_to: Seq, visit: Visit<'_>) -> Result<(), Failure>;
+
+    /// What is kept under a commitment.
+    ///
+    /// # Errors
+    /// See [`Answers::head`].
+    fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure>;
+
+    /// What was found of evidence; `None` of this machine's own ledger, whose faults are failures.
+    fn integrity(&self) -> Option<Value>;
+}
+
+impl Answers for OwnLedger {
+    fn head(&self) -> Result<Head, Failure> {
+        Ok(OwnLedger::head(self)?)
+    }
+
+    fn leaf(&self, seq: Seq) -> Result<Option<Leaf>, Failure> {
+        Ok(self.store().get(seq)?.map(|record| record.leaf()))
+    }
+
+    fn ask(&self, question: &Question) -> Result<State, Failure> {
+        Ok(OwnLedger::ask(self, question)?)
+    }
+
+    fn fold(&self, up_to: Seq) -> Result<State, Failure> {
+        Ok(OwnLedger::fold(self, up_to)?)
+    }
+
+    fn replay(&self, from: Seq, up_to: Seq, visit: Visit<'_>) -> Result<(), Failure> {
+        Ok(self.replay_from(from, up_to, visit)?)
+    }
+
+    fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {
+        Ok(self.store().capture(commitment)?)
+    }
+
+    fn integrity(&self) -> Option<Value> {
+        None
+    }
+}
+
+/// A file that somebody handed over, verified whole.
+pub struct Examined {
+    path: PathBuf,
+    opened: Opened,
+    report: Report,
+    /// The fold of the intact part.
+    state: State,
+}
+
+impl Examined {
+    /// Examines a file: a ledger or an export.
+    ///
+    /// # Errors
+    /// If it is neither, or cannot be read.
+    pub fn of(common: &Common, folders: &Folders, path: &Path) -> Result<Examined, Failure> {
+        let mut opened = source::file(path)?;
+        opened.keep_privately()?;
+        let mut verifier = Verifier::new(Outside {
+            expect: common.expect.clone(),
+            view: seen(folders, &opened)?,
+            elsewhere: true,
+        });
+        source::walk(&mut opened, &mut verifier, &mut Output::mute())?;
+        let basis = match verifier.state().ledger() {
+            Some(ledger) => basis(common, folders, &ledger.id, &ledger.root)?,
+            None => Basis::Unpinned,
+        };
+        let (report, state) = verifier.conclude(basis);
+        Ok(Examined {
+            path: path.to_owned(),
+            opened,
+            report,
+            state,
+        })
+    }
+
+    /// Says on standard error what the answers that follow are from.
+    pub fn tell(&self, output: &mut Output) {
+        let report = &self.report;
+        let path = self.path.display();
+        let what = format!("{path} is not this machine's own ledger: examined as evidence");
+        let of = match report.head {
+            Some(head) => format!("answers are of its intact part, which ends at {head}"),
+            None => "it has no intact event".to_owned(),
+        };
+        match report.result {
+            Verification::Verified => output.note(&format!("{what}, verified; {of}")),
+            Verification::Error
+            | Verification::Tampered
+            | Verification::Unlawful
+            | Verification::Undetermined
+            | Verification::Incomplete
+            | Verification::Empty
+            | Verification::SelfConsistent => {
+                let result = report.result.as_str().to_uppercase();
+                output.note(&format!("WARNING {result}: {what}; {of}"));
+            }
+        }
+        if let Some(fault) = report.faults.items().first() {
+            let at = (fault.seq).map_or(String::new(), |seq| format!(" at event {seq}"));
+            let total = report.faults.total();
+            let (kind, detail) = (fault.kind, &fault.detail);
+            output.note(&format!(
+                "WARNING {total} faults, the first {kind}{at}: {detail}"
+            ));
+        }
+        for why in &report.incomplete {
+            output.note(&format!("WARNING incomplete: {why}"));
+        }
+        for what in &report.not_proven {
+            output.note(&format!("not proven: {what}"));
+        }
+    }
+
+    /// Demands a chain that is whole and whose root is trusted.
+    ///
+    /// # Errors
+    /// What the file lacks.
+    pub fn require_trusted(&self) -> Result<(), Failure> {
+        let report = &self.report;
+        let shown = self.path.display();
+        let look = super::context::command(&["handoff", "verify", &self.path.to_string_lossy()]);
+        match (report.result, report.head, report.signer.root_key) {
+            (Verification::Tampered | Verification::Error, ..) => {
+                let first = report.faults.items().first();
+                let first = first.map_or(String::new(), |fault| format!(": {}", fault.detail));
+                let message = format!("{shown} is not the chain that was signed{first}");
+                Err(Failure::integrity("tampered", message).next(look))
+            }
+            (Verification::Incomplete, ..) => {
+                let message = format!("{shown} is incomplete: {}", report.incomplete.join("; "));
+                Err(Failure::cannot_judge("incomplete", message).next(look))
+            }
+            (_, None, _) | (Verification::Empty, ..) => {
+                Err(Failure::cannot_judge("empty", format!("{shown} has no event")).next(look))
+            }
+            (_, Some(head), Some(root)) if report.signer.basis == Basis::Unpinned => {
+                Err(unpinned(&root, &head.ledger))
+            }
+            (
+                Verification::Unlawful
+                | Verification::Undetermined
+                | Verification::SelfConsistent
+                | Verification::Verified,
+                ..,
+            ) => Ok(()),
+        }
+    }
+
+    fn refusal(&self, seq: Seq) -> Option<Refusal> {
+        self.state.refused().get(&seq).cloned()
+    }
+}
+
+/// The head that this machine verified of the ledger that a file holds, if it did.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn seen(folders: &Folders, opened: &Opened) -> Result<Option<(Seq, Leaf)>, Failure> {
+    let Some(first) = opened.first()? else {
+        return Ok(None);
+    };
+    // Without a folder of this user, or with one that cannot be believed, nothing is known.
+    let memory = Memory::of(folders, &LedgerId(first.leaf().0)).ok();
+    let seen = memory.and_then(|memory| memory.read().unwrap_or_default());
+    Ok(seen.map(|seen| (seen.head.seq, seen.head.leaf)))
+}
+
+impl Answers for Examined {
+    fn head(&self) -> Result<Head, Failure> {
+        let ended = || -> Failure { LedgerError::Empty.into() };
+        self.report.head.ok_or_else(ended)
+    }
+
+    fn leaf(&self, seq: Seq) -> Result<Option<Leaf>, Failure> {
+        let mut found = None;
+        self.replay(seq, seq, &mut |event, _, _| found = Some(event.leaf()))?;
+        Ok(found)
+    }
+
+    fn ask(&self, _: &Question) -> Result<State, Failure> {
+        Ok(self.state.clone())
+    }
+
+    fn fold(&self, up_to: Seq) -> Result<State, Failure> {
+        let mut state = State::new();
+        self.replay(Seq::ZERO, up_to, &mut |event, refusal, _| {
+            state.apply_judged(event, refusal);
+        })?;
+        Ok(state)
+    }
+
+    fn replay(&self, from: Seq, up_to: Seq, visit: Visit<'_>) -> Result<(), Failure> {
+        let Some(head) = self.report.head else {
+            return Ok(());
+        };
+        let mut broken = None;
+        self.opened
+            .records(from, up_to.min(head.seq), |seq, record| {
+                // The copy is nobody else's: it holds what was verified.
+                match chain::accept(seq, &record.0, record.leaf()) {
+                    Ok(event) => visit(&event, self.refusal(seq), record),
+                    Err(fault) => broken = broken.take().or(Some(fault)),
+                }
+            })?;
+        match broken {
+            Some(fault) => Err(LedgerError::from(fault).into()),
+            None => Ok(()),
+        }
+    }
+
+    fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {
+        let kept = self.opened.capture(commitment)?;
+        // Other bytes than were committed to are a fault, and not shown as if they were the ones.
+        Ok(kept.filter(|kept| {
+            let bytes = kept.bytes.as_deref().unwrap_or_default();
+            hash::commitment(&kept.salt, bytes) == *commitment
+        }))
+    }
+
+    fn integrity(&self) -> Option<Value> {
+        let report = &self.report;
+        let file = self.opened.file;
+        Some(json!({
+            "result": report.result,
+            "ledger": report.ledger,
+            "events": report.events,
+            "records": report.records,
+            "head": report.head.as_ref().map(head_json),
+            "signer": report.signer,
+            "end": report.end,
+            "faults": report.faults.items(),
+            "faults_total": report.faults.total(),
+            "refused_total": report.refused.total(),
+            "incomplete": report.incomplete,
+            "not_proven": report.not_proven,
+            "file": file.map(|(sha256, bytes)| json!({ "sha256": sha256, "bytes": bytes })),
+        }))
+    }
+}
+
+/// A ledger that is only read, whosever it is.
+pub enum AnyLedger {
+    /// This machine's own.
+    Own(OwnLedger),
+    /// A file that somebody handed over.
+    Evidence(Box<Examined>),
+}
+
+impl AnyLedger {
+    fn answers(&self) -> &dyn Answers {
+        match self {
+            AnyLedger::Own(ledger) => ledger,
+            AnyLedger::Evidence(examined) => examined.as_ref(),
+        }
+    }
+
+    /// How a command ends that would end so on a ledger without fault: of evidence that was
+    /// tampered with, or of which there may be more, no answer is a success.
+    pub fn exit(&self, exit: Exit) -> Exit {
+        let AnyLedger::Evidence(examined) = self else {
+            return exit;
+        };
+        match examined.report.result {
+            Verification::Error => Exit::Environment,
+            Verification::Tampered => Exit::Integrity,
+            Verification::Incomplete | Verification::Empty => Exit::CannotJudge,
+            Verification::Unlawful
+            | Verification::Undetermined
+            | Verification::SelfConsistent
+            | Verification::Verified => exit,
+        }
+    }
+}
+
+impl Answers for AnyLedger {
+    fn head(&self) -> Result<Head, Failure> {
+        self.answers().head()
+    }
+
+    fn leaf(&self, seq: Seq) -> Result<Option<Leaf>, Failure> {
+        self.answers().leaf(seq)
+    }
+
+    fn ask(&self, question: &Question) -> Result<State, Failure> {
+        self.answers().ask(question)
+    }
+
+    fn fold(&self, up_to: Seq) -> Result<State, Failure> {
+        self.answers().fold(up_to)
+    }
+
+    fn replay(&self, from: Seq, up_to: Seq, visit: Visit<'_>) -> Result<(), Failure> {
+        self.answers().replay(from, up_to, visit)
+    }
+
+    fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {
+        self.answers().capture(commitment)
+    }
+
+    fn integrity(&self) -> Option<Value> {
+        self.answers().integrity()
+    }
+}

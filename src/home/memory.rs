@@ -1,0 +1,338 @@
+//! What this machine keeps of a ledger should its view be lost: the head that it verified last,
+//! the rollbacks that were accepted, and which ledger files are its own.
+//!
+//! The view is rebuilt whenever anything is amiss with it; this is not, so losing the view does
+//! not make a ledger that was rolled back look whole. One file per ledger lies beside its view,
+//! and one for all ledgers lists the files that this machine made, imported or wrote to.
+
+use super::files::{self, FileError, Links, Present};
+use super::paths::{Folders, PathError, make_folder, user};
+use crate::types::{Leaf, LedgerId, Seq, Text, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Largest file of either kind, in bytes.
+const BYTES_MAX: u64 = 1024 * 1024;
+/// Most rollbacks that are kept of a ledger; the oldest go first.
+const ROLLBACKS_MAX: usize = 100;
+/// Most files that are listed as this machine's own.
+const FILES_MAX: usize = 4_000;
+
+/// Why the memory could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// Others could have written it.
+    #[error("expected {} to be writable by its owner only", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is not what this program writes.
+    #[error("expected what this program remembers in {}, found: {detail}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// Another process has been changing it for too long.
+    #[error("another process has held {} for too long", path.display())]
+    Locked {
+        /// The lock.
+        path: PathBuf,
+    },
+    /// The folders of this user could not be found or made.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// The system refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// An event, by its place and its hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Point {
+    /// Its position.
+    pub seq: Seq,
+    /// The leaf of its record.
+    pub leaf: Leaf,
+}
+
+/// A ledger that went back, and was accepted as it then was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rollback {
+    /// When it was accepted, by this machine's clock.
+    pub time: Time,
+    /// The head that had been verified before.
+    pub from: Point,
+    /// The head that was accepted in its place.
+    pub to: Point,
+    /// Why.
+    pub reason: Text,
+}
+
+/// What is remembered of a ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remembered {
+    /// The head that was verified last.
+    pub head: Point,
+    /// The rollbacks that were accepted, the oldest first.
+    pub rollbacks: Vec<Rollback>,
+}
+
+/// What is remembered of one ledger, in its file.
+#[derive(Debug)]
+pub struct Memory {
+    path: PathBuf,
+}
+
+impl Memory {
+    /// The memory of a ledger, be there one yet or not. Nothing is read or made.
+    ///
+    /// # Errors
+    /// If this user has no folder for it.
+    pub fn of(folders: &Folders, ledger: &LedgerId) -> Result<Memory, PathError> {
+        let path = folders.memory(ledger)?;
+        Ok(Memory { path })
+    }
+
+    /// What is remembered; `None` if nothing is.
+    ///
+    /// # Errors
+    /// If there is a file that cannot be believed.
+    pub fn read(&self) -> Result<Option<Remembered>, MemoryError> {
+        read(&self.path)
+    }
+
+    /// Remembers a head that was verified, unless a later one is remembered. What cannot be
+    /// believed is replaced: the caller has verified the ledger whole.
+    ///
+    /// # Errors
+    /// What kept it from being written.
+    pub fn note(&self, head: Point) -> Result<(), MemoryError> {
+        let known = |found: &Option<Remembered>| {
+            let seen = found.as_ref().map(|it| it.head.seq);
+            seen.is_some_and(|seen| seen >= head.seq)
+        };
+        if known(&self.read().unwrap_or_default()) {
+            return Ok(());
+        }
+        let _held = lock(&self.path)?;
+        let found = self.read().unwrap_or_default();
+        if known(&found) {
+            return Ok(());
+        }
+        let rollbacks = found.map(|it| it.rollbacks).unwrap_or_default();
+        let bytes = text(&self.path, &Remembered { head, rollbacks })?;
+        Ok(files::note(&self.path, &bytes)?)
+    }
+
+    /// Remembers a head in place of a later one or of another history, and why.
+    ///
+    /// # Errors
+    /// What kept it from being written.
+    pub fn accept(&self, head: Point, time: Time, reason: &Text) -> Result<(), MemoryError> {
+        let _held = lock(&self.path)?;
+        let (before, mut rollbacks) = match self.read().unwrap_or_default() {
+            Some(found) => (Some(found.head), found.rollbacks),
+            None => (None, Vec::new()),
+        };
+        if let Some(from) = before.filter(|from| *from != head) {
+            rollbacks.push(Rollback {
+                time,
+                from,
+                to: head,
+                reason: reason.clone(),
+            });
+        }
+        let surplus = rollbacks.len().saturating_sub(ROLLBACKS_MAX);
+        rollbacks.drain(..surplus);
+        let bytes = text(&self.path, &Remembered { head, rollbacks })?;
+        Ok(files::write(&self.path, &bytes, Present::Replace)?)
+    }
+}
+
+/// Which ledger files are this machine's own: those that it made, imported or wrote to, each with
+/// the ledger that it held.
+#[derive(Debug)]
+pub struct OwnFiles {
+    path: PathBuf,
+}
+
+/// By the path of each, without links; bytes that are no plain ASCII are escaped as Rust does.
+type Listed = BTreeMap<String, LedgerId>;
+
+impl OwnFiles {
+    /// The list of a user, be there one yet or not.
+    ///
+    /// # Errors
+    /// If this user has no folder for it.
+    pub fn of(folders: &Folders) -> Result<OwnFiles, PathError> {
+        let path = folders.own_files()?;
+        Ok(OwnFiles { path })
+    }
+
+    /// Which ledger the file at `file`, an absolute path without links, held; `None` if it is not
+    /// one of this machine's own. A list that cannot be believed names none.
+    pub fn ledger_at(&self, file: &Path) -> Option<LedgerId> {
+        let listed: Option<Listed> = read(&self.path).unwrap_or_default();
+        listed?.get(&key(file)).copied()
+    }
+
+    /// Lists a file as this machine's own, in place of what was listed under its path.
+    ///
+    /// # Errors
+    /// What kept it from being written.
+    pub fn add(&self, file: &Path, ledger: LedgerId) -> Result<(), MemoryError> {
+        if self.ledger_at(file) == Some(ledger) {
+            return Ok(());
+        }
+        let _held = lock(&self.path)?;
+        let listed: Option<Listed> = read(&self.path).unwrap_or_default();
+        let mut listed = listed.unwrap_or_default();
+        if listed.len() >= FILES_MAX {
+            // Those that are no more make room.
+            listed.retain(|path, _| Path::new(path).exists());
+        }
+        listed.insert(key(file), ledger);
+        let bytes = text(&self.path, &listed)?;
+        Ok(files::write(&self.path, &bytes, Present::Replace)?)
+    }
+}
+
+fn key(file: &Path) -> String {
+    let bytes = file.as_os_str().as_encoded_bytes();
+    bytes.escape_ascii().to_string()
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, MemoryError> {
+    let found = match path.symlink_metadata() {
+        Ok(found) => found,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(FileError::io("look at", path)(error).into()),
+    };
+    if found.uid() != user() || found.mode() & 0o022 != 0 {
+        let path = path.to_owned();
+        return Err(MemoryError::Exposed { path });
+    }
+    let file = files::read(path, BYTES_MAX, Links::Refuse)?;
+    let value = serde_json::from_slice(&file.bytes).map_err(unreadable(path))?;
+    Ok(Some(value))
+}
+
+fn text<T: Serialize>(path: &Path, value: &T) -> Result<Vec<u8>, MemoryError> {
+    let mut bytes = serde_json::to_vec(value).map_err(unreadable(path))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn unreadable(path: &Path) -> impl FnOnce(serde_json::Error) -> MemoryError + use<> {
+    let path = path.to_owned();
+    move |error| MemoryError::Unreadable {
+        path,
+        detail: error.to_string(),
+    }
+}
+
+fn lock(path: &Path) -> Result<File, MemoryError> {
+    let folder = files::folder_of(path);
+    make_folder(folder)?;
+    let path = folder.join("lock");
+    match files::lock(&path)? {
+        Some(held) => Ok(held),
+        None => Err(MemoryError::Locked { path }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(seq: u64, leaf: u8) -> Point {
+        Point {
+            seq: Seq(seq),
+            leaf: Leaf([leaf; 32]),
+        }
+    }
+
+    fn memory(folder: &Path) -> Memory {
+        let path = folder.join("ledger.seen");
+        Memory { path }
+    }
+
+    #[test]
+    fn a_head_is_remembered_until_a_later_one_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(folder.path());
+        assert_eq!(memory.read().unwrap(), None);
+        for (noted, seen) in [(5, 5), (4, 5), (5, 5), (6, 6)] {
+            memory.note(point(noted, 1)).unwrap();
+            assert_eq!(memory.read().unwrap().unwrap().head, point(seen, 1));
+        }
+    }
+
+    #[test]
+    fn a_rollback_is_kept_with_its_reason_and_survives_what_follows() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(folder.path());
+        let time: Time = "2026-01-01T00:00:00.000Z".parse().unwrap();
+        let reason: Text = "restored".parse().unwrap();
+        memory.note(point(9, 1)).unwrap();
+        memory.accept(point(4, 2), time, &reason).unwrap();
+        memory.note(point(5, 3)).unwrap();
+        let remembered = memory.read().unwrap().unwrap();
+        assert_eq!(remembered.head, point(5, 3));
+        let (from, to) = (point(9, 1), point(4, 2));
+        let kept = Rollback {
+            time,
+            from,
+            to,
+            reason,
+        };
+        assert_eq!(remembered.rollbacks, [kept]);
+    }
+
+    #[test]
+    fn what_others_may_write_or_nobody_wrote_is_not_believed() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(folder.path());
+        for text in ["", "{}", "null", "[1]", "{\"head\":1}"] {
+            std::fs::write(&memory.path, text).unwrap();
+            let read = memory.read();
+            assert!(
+                matches!(read, Err(MemoryError::Unreadable { .. })),
+                "{text}"
+            );
+        }
+        memory.note(point(3, 1)).unwrap();
+        assert_eq!(memory.read().unwrap().unwrap().head, point(3, 1));
+        let open = std::fs::Permissions::from_mode(0o666);
+        std::fs::set_permissions(&memory.path, open).unwrap();
+        let read = memory.read();
+        assert!(matches!(read, Err(MemoryError::Exposed { .. })));
+    }
+
+    #[test]
+    fn a_file_is_listed_by_its_very_bytes() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledgers");
+        let own = OwnFiles { path };
+        let odd = Path::new(std::ffi::OsStr::from_bytes(b"/a\xff\n?#%00/ledger.db"));
+        let near = Path::new("/a\\xff\\n?#%00/ledger.db");
+        let (one, other) = (LedgerId([1; 32]), LedgerId([2; 32]));
+        own.add(odd, one).unwrap();
+        assert_eq!(own.ledger_at(odd), Some(one));
+        assert_eq!(own.ledger_at(near), None);
+        own.add(near, other).unwrap();
+        own.add(odd, other).unwrap();
+        assert_eq!(own.ledger_at(odd), Some(other));
+    }
+}
