@@ -44,7 +44,19 @@ pub(super) struct Header {
     write_version: u8,
     read_version: u8,
     encoding: u32,
+    /// The first field that no ledger has as it is, and its offset.
+    odd: Option<(usize, &'static str)>,
 }
+
+/// Fields of the header that are the same in every ledger: offset, bytes, what they say.
+const FIXED: [(usize, &[u8], &str); 6] = [
+    (20, &[0], "reserved bytes of a page"),
+    (21, &[64, 32, 32], "payload fractions"),
+    (44, &[0, 0, 0, 4], "schema format"),
+    (48, &[0; 8], "cache size and auto-vacuum"),
+    (64, &[0; 4], "incremental vacuum"),
+    (72, &[0; 20], "reserved for expansion"),
+];
 
 impl Header {
     /// Reads the header that `file`, opened at `path`, starts with.
@@ -86,6 +98,10 @@ impl Header {
             write_version: byte_at(bytes, 18),
             read_version: byte_at(bytes, 19),
             encoding: u32_at(bytes, 56),
+            odd: FIXED.iter().find_map(|(at, fixed, what)| {
+                let found = bytes.get(*at..)?.starts_with(fixed);
+                (!found).then_some((*at, *what))
+            }),
         })
     }
 
@@ -112,6 +128,11 @@ impl Header {
                     "its header says pages of {} bytes and text encoding {}",
                     self.page_bytes, self.encoding
                 ),
+            });
+        }
+        if let Some((at, what)) = self.odd {
+            return Err(StoreError::Storage {
+                detail: format!("its header has {what} at offset {at} that no ledger has"),
             });
         }
         Ok(())
