@@ -163,6 +163,31 @@ impl Walk {
         }
     }
 
+    /// Checks a record by itself: whether its signer signed it as it is. What it says of its place
+    /// in the chain is believed.
+    ///
+    /// # Errors
+    /// The first fault of the record.
+    pub fn alone(record: &[u8]) -> Result<VerifiedEvent, ChainFault> {
+        let claimed = split(record).and_then(|(_, bytes)| format::decode(bytes));
+        let claimed = claimed.map_err(|error| ChainFault {
+            seq: Seq::ZERO,
+            kind: FaultKind::Decode(error),
+        })?;
+        let mut walk = Walk {
+            next: claimed.seq,
+            prev: claimed.prev,
+            keys: BTreeMap::new(),
+        };
+        walk.step(claimed.seq, record).map_err(|mut faults| {
+            let missing = ChainFault {
+                seq: claimed.seq,
+                kind: FaultKind::Missing,
+            };
+            faults.drain(..).next().unwrap_or(missing)
+        })
+    }
+
     /// Checks the record found at `seq`, and steps behind it whatever it was, so that a walk can go
     /// on and find all that is wrong.
     ///

@@ -163,6 +163,14 @@ pub fn event_line(record: &[u8]) -> Result<String, ExportError> {
     Ok(line)
 }
 
+/// The record that an event's line holds, its line feed included; `None` if it is no such line in
+/// its one spelling.
+pub fn record_of(line: &[u8]) -> Option<Vec<u8>> {
+    let text = str::from_utf8(line).ok()?;
+    let record = parse_event(text.strip_suffix('\n')?)?;
+    (event_line(&record).ok()? == text).then_some(record)
+}
+
 /// The line of a capture, its line feed included.
 pub fn capture_line(capture: &ExportedCapture) -> String {
     let (commitment, salt) = (capture.commitment, hex(&capture.salt));

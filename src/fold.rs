@@ -48,6 +48,14 @@ impl State {
         }
     }
 
+    /// Judges nothing after the last event taken in; whether that is new.
+    pub(crate) fn give_up(&mut self) -> bool {
+        let last = self.head.map(|(seq, ..)| seq);
+        let is_new = self.undetermined.is_none() && last.is_some();
+        self.undetermined = self.undetermined.or(last);
+        is_new
+    }
+
     fn take_in(&mut self, event: &Event, leaf: Leaf) {
         self.said.insert(event.seq, said(event));
         if let Some(session) = self.sessions.get_mut(&event.session) {

@@ -132,6 +132,7 @@ fn every_command_has_a_short_help_with_an_example() {
         "brief",
         "can",
         "verify",
+        "compare",
         "log",
         "show",
         "state",

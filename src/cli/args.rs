@@ -14,7 +14,9 @@ pub use manage::{
     Session, Trust,
 };
 pub use probe::{Check, Evidence, ProbeArgs, ProbeOptions, Step};
-pub use read::{BRIEF_CHARACTERS, Brief, Can, Log, Reprobe, Resume, Show, StateArgs, Verify};
+pub use read::{
+    BRIEF_CHARACTERS, Brief, Can, Compare, Log, Reprobe, Resume, Show, StateArgs, Verify,
+};
 pub use record::{
     Ambient, AmbientEntry, Axis, Claim, Class, Discard, Flag, Grounds, Promote, Retract,
 };
@@ -116,6 +118,9 @@ pub enum Command {
     /// Verify a ledger, or a file that somebody handed you
     #[command(after_help = "Example:\n  handoff verify evidence.db --trust acme-root.pub")]
     Verify(Verify),
+    /// Compare two copies of a ledger, and show where they part
+    #[command(after_help = "Example:\n  handoff compare ours.db theirs.jsonl -o proof.jsonl")]
+    Compare(Compare),
     /// List the events
     #[command(after_help = "Example:\n  handoff log --session 12 --kind axis.recorded")]
     Log(Log),

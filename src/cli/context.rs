@@ -77,7 +77,7 @@ impl<'a> Context<'a, AnyLedger> {
         let (folders, cwd) = (folders(common), current_folder(common)?);
         let (path, whose) = whose(common, &cwd, &folders)?;
         let ledger = match whose {
-            Whose::Own => AnyLedger::Own(view::open(&path, &folders, wait(common))?),
+            Whose::Own => AnyLedger::Own(Box::new(view::open(&path, &folders, wait(common))?)),
             Whose::Unknown => {
                 let examined = Examined::of(common, &folders, &path)?;
                 examined.tell(output);
@@ -321,24 +321,28 @@ pub enum Whose {
 /// If there is none.
 pub fn whose(common: &Common, cwd: &Path, folders: &Folders) -> Result<(PathBuf, Whose), Failure> {
     let found = paths::find_ledger(named(common), None, cwd, paths::user())?;
-    match found.by {
-        FoundBy::Search | FoundBy::MainWorktree => return Ok((found.path, Whose::Own)),
-        FoundBy::Option | FoundBy::Variable => {}
-    }
-    let Ok(named) = found.path.canonicalize() else {
-        return Ok((found.path, Whose::Unknown));
+    let whose = match found.by {
+        FoundBy::Search | FoundBy::MainWorktree => Whose::Own,
+        FoundBy::Option | FoundBy::Variable => whose_is(&found.path, cwd, folders),
+    };
+    Ok((found.path, whose))
+}
+
+/// Whose a file is that was named.
+pub fn whose_is(path: &Path, cwd: &Path, folders: &Folders) -> Whose {
+    let Ok(named) = path.canonicalize() else {
+        return Whose::Unknown;
     };
     let searched = paths::find_ledger(None, None, cwd, paths::user());
     let searched = searched.ok().and_then(|it| it.path.canonicalize().ok());
     // Without a folder of this user nothing is known to be its own.
     let listed = OwnFiles::of(folders).ok();
     let is_listed = listed.is_some_and(|own| own.ledger_at(&named).is_some());
-    let whose = if is_listed || searched.as_ref() == Some(&named) {
+    if is_listed || searched.as_ref() == Some(&named) {
         Whose::Own
     } else {
         Whose::Unknown
-    };
-    Ok((found.path, whose))
+    }
 }
 
 fn named(common: &Common) -> Option<&OsStr> {

@@ -309,7 +309,7 @@ impl Answers for Examined {
 /// A ledger that is only read, whosever it is.
 pub enum AnyLedger {
     /// This machine's own.
-    Own(OwnLedger),
+    Own(Box<OwnLedger>),
     /// A file that somebody handed over.
     Evidence(Box<Examined>),
 }
@@ -317,7 +317,7 @@ pub enum AnyLedger {
 impl AnyLedger {
     fn answers(&self) -> &dyn Answers {
         match self {
-            AnyLedger::Own(ledger) => ledger,
+            AnyLedger::Own(ledger) => ledger.as_ref(),
             AnyLedger::Evidence(examined) => examined.as_ref(),
         }
     }

@@ -27,7 +27,10 @@ const EVERYDAY: [(&str, &[&str]); 3] = [
 /// The other commands.
 const OTHER: [(&str, &[&str]); 4] = [
     ("Correct", &["reverify", "retract", "discard"]),
-    ("Read", &["log", "show", "head", "export", "import"]),
+    (
+        "Read",
+        &["log", "show", "head", "compare", "export", "import"],
+    ),
     ("Trust", &["key", "trust", "acknowledge", "upgrade"]),
     (
         "Program",

@@ -5,17 +5,27 @@ use super::report::Failure;
 use crate::export::{ExportError, ExportedCapture, LINE_BYTES_MAX, Line, Reader};
 use crate::hash::Running;
 use crate::store::evidence::{self, Evidence, EvidenceError};
-use crate::store::sqlite::SqliteLedger;
+use crate::store::sqlite::{Pages, SqliteLedger};
 use crate::store::{Capture, Read, Record, StoreError};
-use crate::types::{Digest, Seq};
+use crate::types::{Digest, INTEGER_MAX, Seq};
 use crate::verify::Verifier;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _, Seek};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many records are read at a time, so that no writer waits for a reader.
 const BATCH: usize = 1024;
+
+/// At how many positions behind a damaged row it is looked for one that can be read, the first of
+/// them one after the other.
+const PROBES_MAX: u32 = 320;
+/// How many are one after the other; from there on each step is twice as long.
+const PROBES_CLOSE: u32 = 256;
+/// How long the judging of any history may take.
+const JUDGING_TIME: Duration = Duration::from_secs(8);
+/// How much longer for each of its events: many times what an honest one takes.
+const JUDGING_TIME_PER_EVENT: Duration = Duration::from_millis(5);
 
 /// A ledger file, opened.
 pub enum Source {
@@ -39,7 +49,12 @@ pub struct Opened {
     pub incomplete: Vec<String>,
     /// SHA-256 and length of the file, where it was read whole.
     pub file: Option<(Digest, u64)>,
+    /// What was not looked at.
+    pub not_looked_at: Option<&'static str>,
 }
+
+const NOT_LOOKED_AT: &str = "that its pages are whole: looking at them would keep writers waiting; \
+                             verify a copy of the file to know";
 
 impl Opened {
     /// A source of which nothing is to be said.
@@ -49,6 +64,7 @@ impl Opened {
             faults: Vec::new(),
             incomplete: Vec::new(),
             file: None,
+            not_looked_at: None,
         }
     }
 
@@ -169,7 +185,18 @@ impl Opened {
 /// If it is no ledger, or cannot be read.
 pub fn own(path: &Path, wait: Duration) -> Result<Opened, Failure> {
     match SqliteLedger::open(path, wait) {
-        Ok(ledger) => Ok(Opened::just(Source::Own(ledger))),
+        Ok(mut ledger) => {
+            let pages = ledger.look_at_pages()?;
+            let mut opened = Opened::just(Source::Own(ledger));
+            match pages {
+                Pages::Whole => {}
+                Pages::Damaged(lines) => {
+                    opened.faults = lines.into_iter().map(|line| ("storage", line)).collect();
+                }
+                Pages::NotLookedAt => opened.not_looked_at = Some(NOT_LOOKED_AT),
+            }
+            Ok(opened)
+        }
         Err(
             StoreError::Schema { .. } | StoreError::Storage { .. } | StoreError::Sidecar { .. },
         ) => copy(path),
@@ -199,6 +226,7 @@ fn copy(path: &Path) -> Result<Opened, Failure> {
             incomplete: beside(evidence.sidecars()),
             file: Some((evidence.sha256(), evidence.bytes())),
             faults: Vec::new(),
+            not_looked_at: None,
             source: Source::Copy(Box::new(evidence)),
         }),
         Err(error) => damaged(*error),
@@ -240,6 +268,7 @@ fn damaged(error: EvidenceError) -> Result<Opened, Failure> {
         faults: details.into_iter().map(|detail| (kind, detail)).collect(),
         incomplete: beside(&error.sidecars),
         file: error.sha256.zip(error.bytes),
+        not_looked_at: None,
     })
 }
 
@@ -271,6 +300,9 @@ pub fn walk(
     for why in &opened.incomplete {
         verifier.incomplete(why.clone());
     }
+    if let Some(what) = opened.not_looked_at {
+        verifier.not_proven(what);
+    }
     Ok(())
 }
 
@@ -282,21 +314,33 @@ fn walk_store(
     let last = match store.head() {
         Ok(Some((last, _))) => last,
         Ok(None) => return Ok(()),
-        Err(error) => return tampered(error, None, verifier),
+        Err(error) => {
+            tampered(error, None, verifier)?;
+            Seq(INTEGER_MAX)
+        }
     };
     let progress = output.progress("verifying", last.0.saturating_add(1));
     let mut next = Seq::ZERO;
+    let mut watch = Watch::started();
     // What others append meanwhile is left for the next verification.
     while next <= last {
         let batch = match store.scan(next, BATCH) {
             Ok(batch) => batch,
-            Err(error) => return tampered(error, Some(next), verifier),
+            Err(error) => {
+                tampered(error, Some(next), verifier)?;
+                match beyond(store, next, last)? {
+                    Some(seq) => next = seq,
+                    None => break,
+                }
+                continue;
+            }
         };
         if batch.is_empty() {
             break;
         }
         for (seq, Record(bytes)) in batch.iter().take_while(|(seq, _)| *seq <= last) {
             verifier.record(*seq, bytes);
+            watch.look(verifier);
             progress.advance();
         }
         next = batch.last().map_or(last, |(seq, _)| *seq).next();
@@ -311,6 +355,49 @@ fn walk_store(
         }
     }
     Ok(())
+}
+
+/// The next position from which rows can be read again after one that cannot, if there is one. The
+/// steps get longer, so that it ends.
+fn beyond(store: &impl Read, damaged: Seq, last: Seq) -> Result<Option<Seq>, Failure> {
+    let mut seq = damaged;
+    for step in 0..PROBES_MAX {
+        let length = 1_u64 << step.saturating_sub(PROBES_CLOSE).min(u64::BITS - 1);
+        seq = Seq(seq.0.saturating_add(length));
+        if seq > last {
+            return Ok(None);
+        }
+        match store.scan(seq, 1) {
+            Ok(rows) => return Ok(rows.first().map(|_| seq)),
+            Err(StoreError::Schema { .. } | StoreError::Storage { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+/// A watch over how long the judging of events takes.
+struct Watch {
+    began: Instant,
+    allowed: Duration,
+}
+
+impl Watch {
+    fn started() -> Watch {
+        Watch {
+            began: Instant::now(),
+            allowed: JUDGING_TIME,
+        }
+    }
+
+    /// One more event was taken in. A history made to be slow is not judged to its end; that it is
+    /// one chain still is.
+    fn look(&mut self, verifier: &mut Verifier) {
+        self.allowed += JUDGING_TIME_PER_EVENT;
+        if self.began.elapsed() > self.allowed {
+            verifier.give_up();
+        }
+    }
 }
 
 /// A fault of the file's contents is one of the ledger; any other is the machine's.
@@ -413,11 +500,13 @@ pub fn capture_of(line: ExportedCapture) -> Capture {
 fn walk_export(file: &File, verifier: &mut Verifier) -> Result<(Digest, u64), Failure> {
     let mut lines = Lines::of(file)?;
     let mut next = Seq::ZERO;
+    let mut watch = Watch::started();
     loop {
         match lines.next_line() {
             Ok(Some(Line::Header)) => {}
             Ok(Some(Line::Record(record))) => {
                 verifier.record(next, &record);
+                watch.look(verifier);
                 next = next.next();
             }
             Ok(Some(Line::Capture(capture))) => {

@@ -5,13 +5,14 @@
 //! size, schema text for text, pages, rows.
 
 use super::file::{self, Held, side_files};
-use super::rows::{Rows, fault};
+use super::rows::{Rows, fault, quick_check};
 use super::schema::{self, Header};
 use super::{Capture, Read, Record, StoreError};
 use crate::hash::Running;
 use crate::types::{Digest, Seq};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read as _, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -41,6 +42,9 @@ pub struct Evidence {
     sha256: Digest,
     bytes: u64,
     sidecars: Vec<PathBuf>,
+    /// What statements may still take in all, if its pages are damaged: each of many could be made
+    /// to take its time.
+    left: Option<Cell<Duration>>,
     /// Dropped after the connection, and the copy with it.
     _folder: TempDir,
 }
@@ -99,18 +103,21 @@ impl Evidence {
     /// what the system refused.
     pub fn open(path: &Path) -> Result<Evidence, Box<EvidenceError>> {
         let mut known = Known::default();
-        let (header, evidence) = match Self::examine(path, &mut known) {
+        let (header, mut evidence) = match Self::examine(path, &mut known) {
             Ok(examined) => examined,
             Err(fault) => return Err(Box::new(known.and(fault))),
         };
         let damage = evidence.damage(header.file_bytes());
         match damage.first().cloned() {
             None => Ok(evidence),
-            Some(detail) => Err(Box::new(EvidenceError {
-                damage,
-                salvage: Some(Box::new(evidence)),
-                ..known.and(StoreError::Storage { detail })
-            })),
+            Some(detail) => {
+                evidence.left = Some(Cell::new(evidence.clock.allowed));
+                Err(Box::new(EvidenceError {
+                    damage,
+                    salvage: Some(Box::new(evidence)),
+                    ..known.and(StoreError::Storage { detail })
+                }))
+            }
         }
     }
 
@@ -155,44 +162,52 @@ impl Evidence {
             ));
         }
         self.clock.start();
-        let check = || -> Result<Vec<String>, rusqlite::Error> {
-            let sql = format!("PRAGMA quick_check({DAMAGE_MAX})");
-            let mut statement = self.connection.prepare(&sql)?;
-            let lines = statement.query_map([], |row| row.get(0))?;
-            lines.collect()
-        };
-        match check() {
-            Ok(lines) => damage.extend(lines.into_iter().filter(|line| line != "ok")),
+        match quick_check(&self.connection, DAMAGE_MAX) {
+            Ok(lines) => damage.extend(lines),
             Err(error) => damage.push(fault(error, Duration::ZERO).to_string()),
         }
         damage.truncate(DAMAGE_MAX);
         damage
     }
 
-    fn rows(&self) -> Rows<'_> {
+    fn read<T>(
+        &self,
+        work: impl FnOnce(&Rows<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let began = Instant::now();
+        let left = self.left.as_ref().map(Cell::get);
+        if left == Some(Duration::ZERO) {
+            return Err(StoreError::Storage {
+                detail: "reading what is damaged takes longer than its size can explain".to_owned(),
+            });
+        }
         self.clock.start();
-        Rows {
+        let read = work(&Rows {
             connection: &self.connection,
             wait: Duration::ZERO,
+        });
+        if let (Some(cell), Some(left)) = (&self.left, left) {
+            cell.set(left.saturating_sub(began.elapsed()));
         }
+        read
     }
 }
 
 impl Read for Evidence {
     fn head(&self) -> Result<Option<(Seq, Record)>, StoreError> {
-        self.rows().head()
+        self.read(|rows| rows.head())
     }
 
     fn get(&self, seq: Seq) -> Result<Option<Record>, StoreError> {
-        self.rows().get(seq)
+        self.read(|rows| rows.get(seq))
     }
 
     fn scan(&self, from: Seq, limit: usize) -> Result<Vec<(Seq, Record)>, StoreError> {
-        self.rows().scan(from, limit)
+        self.read(|rows| rows.scan(from, limit))
     }
 
     fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, StoreError> {
-        self.rows().capture(commitment)
+        self.read(|rows| rows.capture(commitment))
     }
 }
 
@@ -302,6 +317,7 @@ impl Copy {
             sha256: self.sha256,
             bytes: self.bytes,
             sidecars: sidecars.to_vec(),
+            left: None,
             _folder: self.folder,
         })
     }

@@ -37,6 +37,18 @@ pub(super) fn fault(error: rusqlite::Error, waited: Duration) -> StoreError {
     }
 }
 
+/// What SQLite finds wrong with the pages of a database whose schema was compared before, at most
+/// `most` lines of it.
+pub(super) fn quick_check(
+    connection: &Connection,
+    most: usize,
+) -> Result<Vec<String>, rusqlite::Error> {
+    let mut statement = connection.prepare(&format!("PRAGMA quick_check({most})"))?;
+    let lines = statement.query_map([], |row| row.get(0))?;
+    let lines = lines.collect::<Result<Vec<String>, _>>()?;
+    Ok(lines.into_iter().filter(|line| line != "ok").collect())
+}
+
 /// A connection as a reader of the ledger's tables.
 pub(super) struct Rows<'a> {
     /// Where the tables are.

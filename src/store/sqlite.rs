@@ -1,18 +1,35 @@
 //! The ledger file: SQLite, journal mode DELETE, synchronous EXTRA (section 8).
 
 use super::connection::{Open, check_journal, refuse_side_files};
+use super::evidence::DAMAGE_MAX;
 use super::file::{self, side_files};
-use super::rows::{Rows, fault, row_id};
+use super::rows::{Rows, fault, quick_check, row_id};
 use super::schema;
 use super::{Capture, Read, Record, Store, StoreError, Transaction, check_bounds};
 use crate::types::{Digest, Leaf, Seq};
 use rusqlite::TransactionBehavior;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a connection waits for another one's lock unless told otherwise.
 pub const WAIT: Duration = Duration::from_secs(5);
+
+/// For how long the pages are looked at while writers wait, who do so for [`WAIT`].
+const LOOK_TIME: Duration = Duration::from_secs(2);
+/// How many instructions SQLite runs between two looks at the clock.
+const INSTRUCTIONS_PER_LOOK: i32 = 1_000;
+
+/// What a look at a ledger's pages brought to light.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pages {
+    /// Nothing is wrong with them.
+    Whole,
+    /// What is wrong with them, at most [`DAMAGE_MAX`] lines.
+    Damaged(Vec<String>),
+    /// It would have taken longer than a writer waits.
+    NotLookedAt,
+}
 
 /// A connection to a ledger file. Threads and processes each have their own.
 #[derive(Debug)]
@@ -85,6 +102,39 @@ impl SqliteLedger {
     /// The file, as an absolute path without links.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Looks at the pages without their rows, for as long as a writer can wait meanwhile.
+    ///
+    /// # Errors
+    /// What kept the file from being read.
+    pub fn look_at_pages(&mut self) -> Result<Pages, StoreError> {
+        refuse_side_files(&self.path)?;
+        let wait = self.wait;
+        let open = self.open.as_mut().ok_or_else(closed)?;
+        let fault = |error| fault(error, wait);
+        let deadline = Instant::now() + LOOK_TIME;
+        let passed = move || Instant::now() > deadline;
+        let connection = &mut open.connection;
+        connection
+            .progress_handler(INSTRUCTIONS_PER_LOOK, Some(passed))
+            .map_err(fault)?;
+        let found = quick_check(connection, DAMAGE_MAX);
+        connection
+            .progress_handler(0, None::<fn() -> bool>)
+            .map_err(fault)?;
+        match found {
+            Ok(lines) if lines.is_empty() => Ok(Pages::Whole),
+            Ok(lines) => Ok(Pages::Damaged(lines)),
+            Err(_) if Instant::now() > deadline => Ok(Pages::NotLookedAt),
+            Err(error) => {
+                let error = fault(error);
+                if let StoreError::Storage { detail } = error {
+                    return Ok(Pages::Damaged(vec![detail]));
+                }
+                Err(error)
+            }
+        }
     }
 
     fn rows(&self) -> Result<Rows<'_>, StoreError> {

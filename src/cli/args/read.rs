@@ -78,6 +78,20 @@ pub struct Verify {
     pub file: Option<PathBuf>,
 }
 
+/// `compare`
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct Compare {
+    /// A ledger, an export, or, alone, a proof that -o wrote
+    #[arg(value_name = "A")]
+    pub first: PathBuf,
+    /// Another copy of the ledger, or of its export
+    #[arg(value_name = "B")]
+    pub second: Option<PathBuf>,
+    /// Write the two events at which they part: a proof that needs no ledger
+    #[arg(short = 'o', long = "out", value_name = "FILE", requires = "second")]
+    pub out: Option<PathBuf>,
+}
+
 /// `log`
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct Log {

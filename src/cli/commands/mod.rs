@@ -4,6 +4,7 @@ mod authority;
 mod brief;
 mod can;
 mod claims;
+mod compare;
 mod demo;
 mod evidence;
 mod export;
@@ -74,6 +75,7 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Brief(asked) => brief::run(common, asked, output),
         Command::Can(asked) => can::run(common, asked, output),
         Command::Verify(asked) => verify::run(common, asked, output),
+        Command::Compare(asked) => compare::run(common, asked, output),
         Command::Log(asked) => log::run(common, asked, output),
         Command::Show(asked) => show::run(common, asked, output),
         Command::State(asked) => state::run(common, asked, output),

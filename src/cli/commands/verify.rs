@@ -273,7 +273,7 @@ fn print_events(report: &Report, output: &mut Output) {
     }
     if let Some(seq) = report.undetermined {
         output.line(&format!(
-            "upgraded at event {seq} beyond what this program can judge"
+            "nothing after event {seq} was judged: it goes beyond this program"
         ));
     }
 }
