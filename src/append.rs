@@ -15,7 +15,7 @@ use crate::slice::{self, Question};
 use crate::state::State;
 use crate::store::index::{IndexRow, Positions};
 use crate::store::{Capture, Record, Store, StoreError, Transaction};
-use crate::types::{Head, Leaf, LedgerId, Seq, Time};
+use crate::types::{Digest, Head, Leaf, LedgerId, Seq, Time};
 
 /// Why a ledger could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -226,6 +226,9 @@ impl<S: Store, P: Positions> Ledger<S, P> {
             let outcome = work(&mut pen)?;
             let head = pen.head(positions)?;
             tx.append(&pen.records, &pen.captures)?;
+            if !pen.erased.is_empty() {
+                tx.erase(&pen.erased)?;
+            }
             written = pen.rows;
             Ok((head, outcome))
         })?;
@@ -268,20 +271,21 @@ pub struct Pen<'a> {
     time: Time,
     records: Vec<Record>,
     captures: Vec<Capture>,
+    erased: Vec<Digest>,
     rows: Vec<IndexRow>,
 }
 
 impl<'a> Pen<'a> {
     fn new(state: State, last: Option<(Seq, Leaf)>, signer: &'a SigningKey, time: Time) -> Pen<'a> {
-        let (records, captures, rows) = (Vec::new(), Vec::new(), Vec::new());
         Pen {
             state,
             last,
             signer,
             time,
-            records,
-            captures,
-            rows,
+            records: Vec::new(),
+            captures: Vec::new(),
+            erased: Vec::new(),
+            rows: Vec::new(),
         }
     }
 
@@ -334,6 +338,10 @@ impl<'a> Pen<'a> {
         };
         self.rows.push(row(&self.state, &verified, None));
         self.state.apply_judged(&verified, None);
+        // The event and what it says are one transaction, whoever writes it.
+        if let Body::CaptureErased(body) = &event.body {
+            self.erased.extend(body.commitments.iter());
+        }
         self.last = Some((event.seq, verified.leaf()));
         self.records.push(Record(record));
         Ok(event.seq)

@@ -42,6 +42,8 @@ pub enum Subject {
     Statement(Text),
     /// The end of a gated action.
     Gate(Seq),
+    /// What was erased.
+    Erasures,
     /// The openings of sealed sessions that no sealed session inherits.
     Frontier,
     /// The openings of sessions that are not sealed.
@@ -64,6 +66,7 @@ impl Subject {
             Subject::Claim(claim) => format!("claim {claim}"),
             Subject::Statement(statement) => format!("statement {statement}"),
             Subject::Gate(gate) => format!("gate {gate}"),
+            Subject::Erasures => "erasures".to_owned(),
             Subject::Frontier => "frontier".to_owned(),
             Subject::Unsealed => "unsealed".to_owned(),
         })
@@ -126,6 +129,8 @@ pub struct Question {
     pub boundary: bool,
     /// The sessions there are to inherit, to go on with or to take over from.
     pub sessions: bool,
+    /// Which captures were erased.
+    pub erasures: bool,
 }
 
 impl Question {
@@ -306,7 +311,8 @@ pub fn entry(before: &State, event: &Event, refused: bool) -> Entry {
             }
         }
         Body::ActionFinished(body) => entry.add.push(Subject::Gate(body.gate)),
-        Body::ProbeBegun(_) | Body::ActionGated(_) | Body::CaptureErased(_) | Body::Unknown(_) => {}
+        Body::CaptureErased(_) => entry.add.push(Subject::Erasures),
+        Body::ProbeBegun(_) | Body::ActionGated(_) | Body::Unknown(_) => {}
     }
     entry
 }

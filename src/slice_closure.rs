@@ -80,6 +80,9 @@ impl<'i, I: Index> Closure<'i, I> {
                 }
             }
         }
+        if question.erasures {
+            self.take_all(&Subject::Erasures)?;
+        }
         for name in &question.names {
             self.name(name)?;
         }

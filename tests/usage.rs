@@ -124,6 +124,7 @@ fn every_command_has_a_short_help_with_an_example() {
         "promote",
         "retract",
         "discard",
+        "erase",
         "seal",
         "acknowledge",
         "upgrade",

@@ -18,9 +18,9 @@ pub use read::{
     BRIEF_CHARACTERS, Brief, Can, Compare, Log, Reprobe, Resume, Show, StateArgs, Verify,
 };
 pub use record::{
-    Ambient, AmbientEntry, Axis, Claim, Class, Discard, Flag, Grounds, Promote, Retract,
+    Ambient, AmbientEntry, Axis, Claim, Class, Discard, Erase, Flag, Grounds, Promote, Retract,
 };
-pub use values::{AxisReference, DURATION_MAX, KeySource, NamedReason};
+pub use values::{AxisReference, DURATION_MAX, Erasable, KeySource, NamedReason};
 
 use super::output::Format;
 use super::report::Failure;
@@ -94,6 +94,13 @@ pub enum Command {
     /// Close a flag without verifying it
     #[command(after_help = "Example:\n  handoff discard orders-v2 --reason 'no longer planned'")]
     Discard(Discard),
+    /// As admin: erase what is kept of probes' output, every proof intact
+    #[command(
+        after_help = "Example:\n  handoff erase 41 --reason 'it printed a customer name'\n\n\
+        It is gone from the ledger's file. It is not gone from exports made with --captures, from\n\
+        backups and snapshots, nor from blocks that a disk or file system has not used again."
+    )]
+    Erase(Erase),
     /// Seal the session, so that others inherit it
     #[command(after_help = "Example:\n  handoff seal --session 12")]
     Seal,

@@ -26,7 +26,7 @@ const EVERYDAY: [(&str, &[&str]); 3] = [
 
 /// The other commands.
 const OTHER: [(&str, &[&str]); 4] = [
-    ("Correct", &["reverify", "retract", "discard"]),
+    ("Correct", &["reverify", "retract", "discard", "erase"]),
     (
         "Read",
         &["log", "show", "head", "compare", "export", "import"],

@@ -21,7 +21,7 @@ pub const KEY_BYTES: usize = 16;
 const APPLICATION_ID: i32 = 0x686e_6469;
 /// What the tables hold: their layout, and the judgements of this program by its rules. A file of
 /// another program is emptied, whichever is newer, and built anew.
-const CONTENTS: &str = concat!("layout 1, handoff-ledger ", env!("CARGO_PKG_VERSION"));
+const CONTENTS: &str = concat!("layout 2, handoff-ledger ", env!("CARGO_PKG_VERSION"));
 /// How long a connection waits for another one's lock.
 const WAIT: Duration = Duration::from_secs(5);
 

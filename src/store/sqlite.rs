@@ -30,6 +30,16 @@ pub enum Pages {
     /// It would have taken longer than a writer waits.
     NotLookedAt,
 }
+/// Lays the captures that are left out on new pages. A b-tree that was rebalanced keeps copies of
+/// cells it moved elsewhere in the unused part of its pages, out of the reach of `secure_delete`,
+/// which overwrites what is deleted where it stands now (one row in a hundred had such a copy).
+/// But pages that are given up are overwritten whole, and a table is emptied by giving up its pages.
+/// What SQLite keeps meanwhile, in memory or in a file without a name, is what was not erased.
+const LAY_OUT_ANEW: &str = "
+    CREATE TEMP TABLE left_over AS SELECT commitment, salt, bytes FROM main.capture;
+    DELETE FROM main.capture;
+    INSERT INTO main.capture SELECT commitment, salt, bytes FROM temp.left_over ORDER BY rowid;
+    DROP TABLE temp.left_over;";
 
 /// A connection to a ledger file. Threads and processes each have their own.
 #[derive(Debug)]
@@ -300,13 +310,18 @@ impl Transaction for Locked<'_> {
     fn erase(&mut self, commitments: &[Digest]) -> Result<(), StoreError> {
         let wait = self.rows.wait;
         let fault = |error| fault(error, wait);
+        let connection = self.rows.connection;
         let sql = "DELETE FROM capture WHERE commitment = ?1";
-        let mut delete = self.rows.connection.prepare_cached(sql).map_err(fault)?;
+        let mut delete = connection.prepare_cached(sql).map_err(fault)?;
         self.touched = Touched::Rows;
+        let mut erased = 0;
         for commitment in commitments {
-            delete.execute([commitment.0]).map_err(fault)?;
+            erased += delete.execute([commitment.0]).map_err(fault)?;
         }
-        Ok(())
+        match erased {
+            0 => Ok(()),
+            _ => connection.execute_batch(LAY_OUT_ANEW).map_err(fault),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Commands that record evidence and claims.
 
 use super::probe::{Evidence, Step};
-use super::values::{AxisReference, NamedReason, duration};
+use super::values::{AxisReference, Erasable, NamedReason, duration};
 use crate::types::{AxisName, ClaimId, Text};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum, value_parser};
@@ -209,6 +209,17 @@ pub struct Discard {
     #[arg(value_name = "ID")]
     pub id: ClaimId,
     /// Why
+    #[arg(long, value_name = "R")]
+    pub reason: Text,
+}
+
+/// `erase`
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct Erase {
+    /// A receipt, for all that is kept of its output; or one commitment, 64 hexadecimal digits
+    #[arg(value_name = "SEQ|COMMITMENT", required = true)]
+    pub what: Vec<Erasable>,
+    /// Why; it stands in the ledger for good
     #[arg(long, value_name = "R")]
     pub reason: Text,
 }

@@ -1,6 +1,6 @@
 //! Values of the command line that no event holds as such, each parsed from its one spelling.
 
-use crate::types::{AxisName, ParseError, PublicKey, Seq, Text};
+use crate::types::{AxisName, Digest, ParseError, PublicKey, Seq, Text};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -87,6 +87,26 @@ impl FromStr for AxisReference {
             name: name.parse()?,
             session: of,
         })
+    }
+}
+
+/// What can be erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Erasable {
+    /// All that is kept of the output of a receipt.
+    Receipt(Seq),
+    /// What is kept under one commitment.
+    Commitment(Digest),
+}
+
+impl FromStr for Erasable {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text.len() {
+            64 => text.parse().map(Erasable::Commitment),
+            _ => text.parse().map(Erasable::Receipt),
+        }
     }
 }
 

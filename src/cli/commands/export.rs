@@ -38,6 +38,7 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
     });
     source::walk(&mut opened, &mut verifier, output)?;
     let commitments = verifier.commitments();
+    let erased = verifier.state().erased().len();
     let report = verifier.finish(Basis::Unpinned);
     let head = exportable(&report)?;
     let wanted = if request.captures {
@@ -47,7 +48,12 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
     };
     let mut sink = Sink::open(request.out.as_deref(), output)?;
     let written = write(&opened, &head, wanted, &mut sink);
-    sink.close(written)?;
+    let captures = sink.close(written)?;
+    if request.captures && erased > 0 {
+        output.note(&format!(
+            "{erased} captures are not in it: they were erased"
+        ));
+    }
     let exit = match report.result {
         Verification::Tampered => Exit::Integrity,
         Verification::Incomplete => Exit::CannotJudge,
@@ -74,6 +80,8 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
             "head": head_json(&head),
             "path": out.to_string_lossy(),
             "result": report.result,
+            "captures": captures,
+            "erased": erased,
             "faults_total": report.faults.total(),
             "incomplete": report.incomplete,
         });
@@ -98,12 +106,13 @@ fn exportable(report: &Report) -> Result<Head, Failure> {
     })
 }
 
+/// Writes the lines, and says how many of them are captures.
 fn write(
     opened: &Opened,
     head: &Head,
     commitments: &[Digest],
     sink: &mut Sink<'_>,
-) -> Result<(), Failure> {
+) -> Result<usize, Failure> {
     sink.write(&header(head))?;
     let mut next = Seq::ZERO;
     let mut last = None;
@@ -122,6 +131,7 @@ fn write(
     if last != Some(head.leaf) {
         return Err(changed(head.seq));
     }
+    let mut captures = 0;
     for commitment in commitments {
         let Some(kept) = opened.capture(commitment)? else {
             continue;
@@ -131,8 +141,9 @@ fn write(
             bytes: kept.bytes,
             salt: kept.salt,
         }))?;
+        captures += 1;
     }
-    Ok(())
+    Ok(captures)
 }
 
 fn changed(seq: Seq) -> Failure {
@@ -176,15 +187,16 @@ impl<'a> Sink<'a> {
     }
 
     /// Ends the export; of one that failed no file is left.
-    fn close(self, written: Result<(), Failure>) -> Result<(), Failure> {
+    fn close<T>(self, written: Result<T, Failure>) -> Result<T, Failure> {
         let Sink::File(path, file) = self else {
             return written;
         };
-        let synced = written.and_then(|()| {
+        let synced = written.and_then(|value| {
             let file = file
                 .into_inner()
                 .map_err(|error| refused(path, error.error()))?;
-            file.sync_all().map_err(|error| refused(path, &error))
+            file.sync_all().map_err(|error| refused(path, &error))?;
+            Ok(value)
         });
         if synced.is_err() {
             // Nothing is left to be said beyond why it failed.

@@ -6,6 +6,7 @@ mod can;
 mod claims;
 mod compare;
 mod demo;
+mod erase;
 mod evidence;
 mod export;
 mod grounds;
@@ -64,6 +65,7 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Promote(asked) => promote::promote(&mut Context::open(common)?, asked, output),
         Command::Retract(asked) => claims::retract(&mut Context::open(common)?, asked, output),
         Command::Discard(asked) => claims::discard(&mut Context::open(common)?, asked, output),
+        Command::Erase(asked) => erase::run(&mut Context::open(common)?, asked, output),
         Command::Seal => session::seal(&mut Context::open(common)?, output),
         Command::Acknowledge(asked) => match asked.what.seq {
             Some(seq) => setup::acknowledge(&mut Context::open(common)?, seq, asked, output),

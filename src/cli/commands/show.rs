@@ -10,8 +10,10 @@ use crate::cli::quote::quoted;
 use crate::cli::report::{Exit, Failure};
 use crate::event::Body;
 use crate::slice::Question;
-use crate::types::hex;
+use crate::state::State;
+use crate::types::{Digest, PublicKey, Seq, Time, hex};
 use serde_json::{Value, json};
+use std::fmt;
 
 const SCHEMA: &str = "handoff.show.v1";
 
@@ -39,6 +41,7 @@ pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Resul
     }
     let state = context.ledger.ask(&Question {
         cited: [request.seq].into(),
+        erasures: true,
         ..Question::default()
     })?;
     let is_void = state.is_void(request.seq);
@@ -73,12 +76,18 @@ pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Resul
     for (stream, text) in &kept {
         output.line(&format!("  {stream} kept: {}", quoted(text)));
     }
+    let erased = erased(&context, &state, &event.body)?;
+    for one in &erased {
+        output.line(&format!("  {one}"));
+    }
+    let erased: Vec<Value> = erased.iter().map(Erased::json).collect();
     let kept: serde_json::Map<String, Value> = kept
         .into_iter()
         .map(|(stream, text)| (stream.to_owned(), text.into()))
         .collect();
     let told = json!({
         "kept": kept,
+        "erased": erased,
         "seq": event.seq,
         "hash": verified.leaf(),
         "prev": event.prev,
@@ -114,6 +123,83 @@ fn kept(
         }
     }
     Ok(kept)
+}
+
+/// What was kept of a receipt until somebody erased it.
+struct Erased {
+    what: &'static str,
+    commitment: Digest,
+    event: Seq,
+    time: Time,
+    by: PublicKey,
+    label: String,
+    reason: String,
+}
+
+impl fmt::Display for Erased {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Erased {
+            what,
+            event,
+            time,
+            label,
+            ..
+        } = self;
+        let (label, reason) = (quoted(label), quoted(&self.reason));
+        write!(
+            f,
+            "{what} erased by {label} at {time}, event {event}: {reason}"
+        )
+    }
+}
+
+impl Erased {
+    fn json(&self) -> Value {
+        json!({
+            "what": self.what,
+            "commitment": self.commitment,
+            "seq": self.event,
+            "time": self.time,
+            "key": self.by,
+            "label": self.label,
+            "reason": self.reason,
+        })
+    }
+}
+
+fn erased(
+    context: &Context<'_, AnyLedger>,
+    state: &State,
+    body: &Body,
+) -> Result<Vec<Erased>, Failure> {
+    let mut erased = Vec::new();
+    let Body::ProbeReceipt(receipt) = body else {
+        return Ok(erased);
+    };
+    for (what, commitment) in receipt.kept() {
+        let Some(seq) = state.erased().get(&commitment).copied() else {
+            continue;
+        };
+        context.ledger.replay(seq, seq, &mut |event, _, _| {
+            let event = event.event();
+            if let Body::CaptureErased(body) = &event.body {
+                let label = state
+                    .keys()
+                    .get(&event.key)
+                    .map(|key| key.label.to_string());
+                erased.push(Erased {
+                    what,
+                    commitment,
+                    event: seq,
+                    time: event.time,
+                    by: event.key,
+                    label: label.unwrap_or_default(),
+                    reason: body.reason.to_string(),
+                });
+            }
+        })?;
+    }
+    Ok(erased)
 }
 
 /// A member of a body: texts quoted, all else as JSON.

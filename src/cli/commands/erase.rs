@@ -1,0 +1,165 @@
+//! `erase`: what is kept of probes' output goes, and an event says so.
+
+use super::reading::no_event;
+use crate::cli::args::{Erasable, Erase};
+use crate::cli::context::Context;
+use crate::cli::output::Output;
+use crate::cli::report::{Exit, Failure};
+use crate::cli::written::wrote;
+use crate::event::{Body, CaptureErased, ProbeReceipt};
+use crate::home::clock;
+use crate::slice::Question;
+use crate::state::State;
+use crate::store::Read;
+use crate::types::{Ascending, Digest, Seq};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+/// Most commitments of one event: 67 bytes each, so that it fits a record beside any reason.
+const COMMITMENTS_MAX: usize = 512;
+
+/// What is to go.
+#[derive(Default)]
+struct Found {
+    commitments: BTreeSet<Digest>,
+    /// What went before, and with which event.
+    before: BTreeSet<Digest>,
+    /// Receipts whose redacted value is compared by a salt that goes.
+    redacted: BTreeSet<Seq>,
+}
+
+/// Erases captures, in one transaction with the events that say so. What went before is passed
+/// over, so that the same command may be given again.
+pub(super) fn run(
+    context: &mut Context<'_>,
+    arguments: &Erase,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let signer = context.signer()?;
+    let question = Question {
+        erasures: true,
+        ..Question::default()
+    };
+    let state = context.ask(&question)?;
+    let mut found = Found::default();
+    for what in &arguments.what {
+        find(context, &state, *what, &mut found)?;
+    }
+    let Found {
+        commitments,
+        before,
+        redacted,
+    } = found;
+    let before: Vec<Digest> = before.into_iter().collect();
+    if commitments.is_empty() {
+        let head = context.head()?;
+        let body = json!({ "seq": null, "commitments": [], "erased_before": before });
+        let line = "nothing left to erase: all of it was erased before";
+        return Ok(wrote(output, "erase", &head, line, body));
+    }
+    let all: Vec<Digest> = commitments.into_iter().collect();
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            let mut last = Seq::ZERO;
+            for part in all.chunks(COMMITMENTS_MAX) {
+                let body = CaptureErased {
+                    commitments: Ascending::from_unordered(part.iter().copied()),
+                    reason: arguments.reason.clone(),
+                };
+                last = pen.write(Seq::ZERO, body)?;
+            }
+            Ok::<Seq, Failure>(last)
+        })?;
+    let mut line = format!(
+        "erased as {}: {} of what was kept, with salts. Exports with captures, backups, snapshots \
+         and disk blocks not used again may still hold it",
+        appended.outcome,
+        all.len()
+    );
+    for receipt in &redacted {
+        line.push_str(&format!(
+            "\nthe salt of receipt {receipt} is gone: axes recorded on it are unverifiable from \
+             now on"
+        ));
+    }
+    let body = json!({
+        "seq": appended.outcome,
+        "commitments": all,
+        "erased_before": before,
+        "unverifiable_receipts": redacted,
+    });
+    Ok(wrote(output, "erase", &appended.head, &line, body))
+}
+
+fn find(
+    context: &Context<'_>,
+    state: &State,
+    what: Erasable,
+    found: &mut Found,
+) -> Result<(), Failure> {
+    match what {
+        Erasable::Receipt(seq) => {
+            let receipt = receipt(context, seq)?;
+            let kept = receipt.kept();
+            if kept.is_empty() {
+                let message = format!("nothing was kept of the output of receipt {seq}");
+                return Err(Failure::no("nothing_kept", message).next(look(seq)));
+            }
+            if receipt.redacted.is_some() {
+                found.redacted.insert(seq);
+            }
+            for (_, commitment) in kept {
+                sort(context, state, commitment, found)?;
+            }
+        }
+        Erasable::Commitment(commitment) => {
+            let kept = context.ledger.store().capture(&commitment)?;
+            if kept.is_none() && !state.erased().contains_key(&commitment) {
+                let message = format!("nothing is kept under {commitment}");
+                return Err(Failure::no("nothing_kept", message)
+                    .next("handoff show SEQ, with the seq of a probe.receipt"));
+            }
+            sort(context, state, commitment, found)?;
+        }
+    }
+    Ok(())
+}
+
+/// What an event says is gone and is there all the same (somebody put it back) goes again.
+fn sort(
+    context: &Context<'_>,
+    state: &State,
+    commitment: Digest,
+    found: &mut Found,
+) -> Result<(), Failure> {
+    let is_gone = context.ledger.store().capture(&commitment)?.is_none();
+    if is_gone && state.erased().contains_key(&commitment) {
+        found.before.insert(commitment);
+    } else {
+        found.commitments.insert(commitment);
+    }
+    Ok(())
+}
+
+fn receipt(context: &Context<'_>, seq: Seq) -> Result<ProbeReceipt, Failure> {
+    let head = context.head()?;
+    if seq > head.seq {
+        return Err(no_event(seq, &head));
+    }
+    let mut found = Err("no event".to_owned());
+    context.ledger.replay_from(seq, seq, |event, _, _| {
+        found = match &event.event().body {
+            Body::ProbeReceipt(body) => Ok(body.clone()),
+            other => Err(other.kind().to_owned()),
+        };
+    })?;
+    found.map_err(|kind| {
+        let message = format!("event {seq} is {kind}, no probe.receipt, and nothing is kept of it");
+        Failure::no("not_a_receipt", message).next(look(seq))
+    })
+}
+
+fn look(seq: Seq) -> String {
+    format!("handoff show {seq}")
+}
