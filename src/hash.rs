@@ -47,6 +47,14 @@ pub fn bytes(bytes: &[u8]) -> Digest {
     Digest(digest(&[bytes]))
 }
 
+/// Id of a key in a signed note (C2SP signed-note): the first 4 bytes of
+/// SHA-256(name || 0x0a || type || public key).
+pub fn note_key_id(name: &str, signature_type: u8, public_key: &[u8; 32]) -> [u8; 4] {
+    let whole = digest(&[name.as_bytes(), b"\n", &[signature_type], public_key]);
+    let [a, b, c, d, ..] = whole;
+    [a, b, c, d]
+}
+
 /// Key of a subject in the index: the first 16 bytes of SHA-256(text).
 pub fn subject(text: &str) -> [u8; 16] {
     let whole = digest(&[text.as_bytes()]);

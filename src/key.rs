@@ -30,6 +30,11 @@ use std::fmt;
 /// The payload type of every signature in a ledger (DSSE v1).
 pub const PAYLOAD_TYPE: &str = "application/vnd.handoff-ledger.event.v1+json";
 
+/// How the text of every checkpoint begins: its origin line is this and the ledger's id.
+pub const ORIGIN_PREFIX: &str = "handoff-ledger/";
+/// How every message of a cosignature begins (C2SP tlog-cosignature v1).
+const COSIGNATURE_HEADER: &str = "cosignature/v1\n";
+
 /// What an Ed25519 signature over an event covers, the DSSE v1 pre-authentication encoding:
 /// `"DSSEv1" SP LEN(type) SP type SP LEN(body) SP body`, where `SP` is one space and `LEN` the
 /// number of bytes in decimal without leading zeros.
@@ -127,7 +132,21 @@ pub fn verify_event(key: &VerifyingKey, event_bytes: &[u8], signature: &[u8; 64]
     )
 }
 
-/// A secret key. Its memory is overwritten when it is dropped, and it never prints itself.
+/// What a cosignature covers (C2SP tlog-cosignature, "Ed25519 signed message"): two lines, with the
+/// time in seconds since 1970, and the text of the checkpoint.
+pub fn cosignature_message(time: u64, checkpoint_text: &str) -> Vec<u8> {
+    format!("{COSIGNATURE_HEADER}time {time}\n{checkpoint_text}").into_bytes()
+}
+
+/// The text to be signed does not begin as that of a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected the text of a checkpoint, which begins with {ORIGIN_PREFIX}, found another")]
+pub struct NotACheckpoint;
+
+/// A secret key. It signs three things, whose messages begin differently (`DSSEv1 `,
+/// `handoff-ledger/`, `cosignature/v1`), so that no signature of one is ever one of another.
+///
+/// Its memory is overwritten when it is dropped, and it never prints itself.
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
 impl SigningKey {
@@ -149,6 +168,25 @@ impl SigningKey {
     pub fn sign(&self, event_bytes: &[u8]) -> [u8; 64] {
         self.0
             .sign(&pre_authentication_encoding(PAYLOAD_TYPE, event_bytes))
+            .to_bytes()
+    }
+
+    /// The signature over a checkpoint's text, as a note is signed: over the text as it is.
+    ///
+    /// # Errors
+    ///
+    /// Any other text, which could be the message of an event or of a cosignature.
+    pub fn sign_checkpoint(&self, text: &str) -> Result<[u8; 64], NotACheckpoint> {
+        if !text.starts_with(ORIGIN_PREFIX) {
+            return Err(NotACheckpoint);
+        }
+        Ok(self.0.sign(text.as_bytes()).to_bytes())
+    }
+
+    /// The signature of a witness over a checkpoint's text and the time, in seconds since 1970.
+    pub fn cosign(&self, time: u64, checkpoint_text: &str) -> [u8; 64] {
+        self.0
+            .sign(&cosignature_message(time, checkpoint_text))
             .to_bytes()
     }
 }
@@ -188,6 +226,32 @@ mod tests {
                 check(&key.public()).map(|key| key.public()),
                 Ok(key.public())
             );
+        }
+    }
+
+    #[test]
+    fn a_signature_over_one_thing_is_none_over_another() {
+        let key = SigningKey::from_seed([7; 32]);
+        let public = check(&key.public()).unwrap();
+        let text = format!("{ORIGIN_PREFIX}{}\n1\nroot\n", "0".repeat(64));
+        let messages = [
+            pre_authentication_encoding(PAYLOAD_TYPE, text.as_bytes()),
+            text.clone().into_bytes(),
+            cosignature_message(5, &text),
+        ];
+        let signatures = [
+            key.sign(text.as_bytes()),
+            key.sign_checkpoint(&text).unwrap(),
+            key.cosign(5, &text),
+        ];
+        for (at, message) in messages.iter().enumerate() {
+            for (by, signature) in signatures.iter().enumerate() {
+                assert_eq!(public.verify(message, signature), at == by, "{at} by {by}");
+            }
+        }
+        for other in [&messages[0], &messages[2]] {
+            let other = std::str::from_utf8(other).unwrap();
+            assert_eq!(key.sign_checkpoint(other), Err(NotACheckpoint));
         }
     }
 

@@ -27,6 +27,8 @@ pub mod format;
 pub mod hash;
 pub mod key;
 pub mod merkle;
+pub mod merkle_proof;
+pub mod note;
 pub mod observation;
 pub mod outcome;
 pub mod probe_spec;

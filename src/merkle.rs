@@ -45,6 +45,34 @@ impl Tree {
     }
 }
 
+/// A tree as one names it: how many leaves, and the root over them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeHead {
+    /// Number of leaves.
+    pub size: u64,
+    /// The root over them.
+    pub root: Digest,
+}
+
+impl TreeHead {
+    /// The tree over `leaves`; of none, the root is the hash of nothing (RFC 6962 section 2.1).
+    pub fn of(leaves: &[Leaf]) -> TreeHead {
+        TreeHead {
+            size: u64::try_from(leaves.len()).unwrap_or(u64::MAX),
+            root: root_over(leaves),
+        }
+    }
+}
+
+/// The root over `leaves`, or the hash of nothing.
+pub(crate) fn root_over(leaves: &[Leaf]) -> Digest {
+    let mut tree = Tree::new();
+    for leaf in leaves {
+        tree.add(*leaf);
+    }
+    tree.root().unwrap_or_else(|| hash::bytes(&[]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
