@@ -9,6 +9,7 @@
 )]
 
 mod machine;
+mod trace;
 
 use handoff_ledger::types::Seq;
 use machine::{Answer, Machine, Person, head};
@@ -17,6 +18,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use trace::{can_trace, traced};
 
 /// How many kills, unless `HANDOFF_KILLS` says otherwise.
 const KILLS: u64 = 60;
@@ -148,16 +150,6 @@ impl Machine {
     }
 }
 
-/// Whether this system lets one process trace another, with the tool at hand.
-fn can_trace() -> bool {
-    let traced = Command::new("strace")
-        .args(["-o", "/dev/null", "true"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    traced.is_ok_and(|status| status.success())
-}
-
 /// The system calls by which files change.
 const CHANGING: [&str; 6] = [
     "pwrite64",
@@ -168,29 +160,9 @@ const CHANGING: [&str; 6] = [
     "write",
 ];
 
-/// The same command, to be killed where it makes the `nth` call of a kind.
-fn killed_at(call: &str, nth: u32, plain: &Command) -> Command {
-    let mut traced = Command::new("strace");
-    traced
-        .args(["-o", "/dev/null", "-e", &format!("trace={call}"), "-e"])
-        .arg(format!("inject={call}:signal=KILL:when={nth}"))
-        .arg(plain.get_program())
-        .args(plain.get_args())
-        .current_dir(plain.get_current_dir().unwrap())
-        .env_clear()
-        .envs(
-            plain
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        )
-        .stdin(Stdio::null());
-    traced
-}
-
 #[test]
 fn a_kill_at_each_system_call_that_changes_a_file_loses_nothing() {
-    if !can_trace() {
-        eprintln!("no strace here: kills are timed in the other test only");
+    if !can_trace("a kill at each system call") {
         return;
     }
     let (machine, root) = Machine::with_ledger();
@@ -200,7 +172,13 @@ fn a_kill_at_each_system_call_that_changes_a_file_loses_nothing() {
     let (mut kills, mut during_commit) = (0, 0);
     for call in CHANGING {
         for nth in 1.. {
-            let output = killed_at(call, nth, &root.command(&write))
+            let kill = [
+                "-e".to_owned(),
+                format!("trace={call}"),
+                "-e".to_owned(),
+                format!("inject={call}:signal=KILL:when={nth}"),
+            ];
+            let output = traced(&root.command(&write), Path::new("/dev/null"), &kill)
                 .output()
                 .unwrap();
             let (killed, journal) = (!output.status.success(), machine.journal().exists());

@@ -2,9 +2,12 @@
 
 use super::quote::{json_line, visible};
 use super::report::{ERROR_SCHEMA, Exit, Failure};
+use crate::types::Head;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value};
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -25,12 +28,13 @@ pub enum Format {
 /// A command says both what a person reads ([`line`](Output::line)) and what a program reads
 /// ([`document`](Output::document)); only what was asked for is printed. A reader that leaves (a
 /// closed pipe) ends the printing, not the command; any other fault of standard output makes the
-/// exit 5, so that no answer passes on a full disk.
+/// exit 5, so that no answer passes on a full disk, or 6 if something was recorded, so that nobody
+/// records it twice.
 pub struct Output {
     format: Format,
-    stdout: BufWriter<io::Stdout>,
     style: Style,
     state: State,
+    recorded: Option<Head>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +44,9 @@ enum Style {
 }
 
 enum State {
-    Open,
+    /// A descriptor of our own: the standard library's stream would keep what could not be
+    /// written, and write it after all when the process ends with another exit.
+    Open(BufWriter<File>),
     Closed,
     Broken(io::Error),
 }
@@ -56,11 +62,15 @@ impl Output {
         } else {
             Style::Plain
         };
+        let state = match io::stdout().as_fd().try_clone_to_owned() {
+            Ok(stdout) => State::Open(BufWriter::new(File::from(stdout))),
+            Err(error) => State::Broken(error),
+        };
         Output {
             format,
-            stdout: BufWriter::new(io::stdout()),
             style,
-            state: State::Open,
+            state,
+            recorded: None,
         }
     }
 
@@ -79,7 +89,12 @@ impl Output {
 
     /// Whether nobody reads standard output any more: long printing may stop.
     pub fn is_closed(&self) -> bool {
-        !matches!(self.state, State::Open)
+        !matches!(self.state, State::Open(_))
+    }
+
+    /// Notes what was recorded: to be told should the answer not reach standard output.
+    pub fn recorded(&mut self, head: &Head) {
+        self.recorded = Some(*head);
     }
 
     /// A line for a person; characters that are not plainly visible are made so.
@@ -159,36 +174,61 @@ impl Output {
         Progress { bar: Some(bar) }
     }
 
-    /// Ends the printing; the exit is `exit`, or 5 if the answer did not reach standard output.
+    /// Ends the printing. The exit is `exit`, unless a yes or no did not reach standard output:
+    /// then it is 6 if something was recorded, else 5.
     pub fn finish(mut self, exit: Exit) -> ExitCode {
         self.flush();
         let State::Broken(error) = self.state else {
             return exit.into();
         };
+        let (told, exit) = match (self.recorded, exit) {
+            (Some(head), Exit::Yes | Exit::No) => {
+                let Head { seq, leaf, .. } = head;
+                let told = format!("; recorded up to event {seq}, leaf {leaf}\nnext: handoff log");
+                (told, Exit::Indeterminate)
+            }
+            (None, Exit::Yes | Exit::No) => (String::new(), Exit::Environment),
+            (
+                _,
+                Exit::Usage
+                | Exit::CannotJudge
+                | Exit::Integrity
+                | Exit::Environment
+                | Exit::Indeterminate
+                | Exit::NotRun,
+            ) => (String::new(), exit),
+        };
         // Nobody can be told that standard error is broken too.
-        let _ = writeln!(io::stderr(), "error: standard output: {error}");
-        Exit::Environment.into()
+        let _ = writeln!(io::stderr(), "error: standard output: {error}{told}");
+        exit.into()
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        if !self.is_closed() {
-            let written = self.stdout.write_all(bytes);
+        if let State::Open(stdout) = &mut self.state {
+            let written = stdout.write_all(bytes);
             self.settle(written);
         }
     }
 
     fn flush(&mut self) {
-        if !self.is_closed() {
-            let flushed = self.stdout.flush();
+        if let State::Open(stdout) = &mut self.state {
+            let flushed = stdout.flush();
             self.settle(flushed);
         }
     }
 
     fn settle(&mut self, result: io::Result<()>) {
-        match result {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.state = State::Closed,
-            Err(error) => self.state = State::Broken(error),
+        let Err(error) = result else {
+            return;
+        };
+        let after = if error.kind() == io::ErrorKind::BrokenPipe {
+            State::Closed
+        } else {
+            State::Broken(error)
+        };
+        if let State::Open(stdout) = std::mem::replace(&mut self.state, after) {
+            // What is left of the answer is dropped, not written later by halves.
+            drop(stdout.into_parts());
         }
     }
 }

@@ -22,6 +22,7 @@ pub fn said(
     line: &str,
     body: Value,
 ) -> Exit {
+    output.recorded(head);
     output.line(line);
     let mut document = Map::new();
     document.insert("head".to_owned(), head_json(head));
@@ -36,14 +37,27 @@ pub fn said(
     exit
 }
 
+/// A failure that came after the events were recorded: the same command again would record them
+/// twice.
+pub fn not_told(failure: Failure, head: &Head) -> Failure {
+    let Head { seq, leaf, .. } = head;
+    let message = format!("recorded up to event {seq}, leaf {leaf}, but then: {failure}");
+    let next = format!("handoff show {seq}");
+    Failure::indeterminate(failure.code, message)
+        .next(next)
+        .details(json!({ "seq": seq, "leaf": leaf }))
+}
+
 /// The failure of something that the rules refused although its receipts were recorded; what to
 /// type next is the rule's, or to look at the receipt that failed.
 pub fn refused_with<T>(
+    output: &mut Output,
     refusal: Refusal,
     receipt: Seq,
     appended: &Appended<T>,
     details: Value,
 ) -> Failure {
+    output.recorded(&appended.head);
     let failed = matches!(refusal.rule, Rule::ReceiptFailed | Rule::Comparator);
     let mut body = json!({ "head": head_json(&appended.head) });
     if let (Some(body), Value::Object(details)) = (body.as_object_mut(), details) {

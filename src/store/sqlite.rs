@@ -73,18 +73,25 @@ impl SqliteLedger {
             .into_temp_path();
         let mut ledger = SqliteLedger::at(&scratch, wait, Open::blank)?;
         let value = begin(&mut ledger)?;
-        if ledger.head()?.is_none() {
+        let Some((last, record)) = ledger.head()? else {
             let what = "a new ledger";
             return Err(StoreError::Empty { what }.into());
-        }
+        };
         drop(ledger);
         scratch
             .persist_noclobber(&path)
             .map_err(|refused| not_placed(&path, &refused.error))?;
-        File::open(&folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(|error| StoreError::io("write the ledger's folder", &error))?;
-        Ok((SqliteLedger::open(&path, wait)?, value))
+        // It has its name now; whether it keeps it through a power cut is what this makes sure of.
+        let synced = File::open(&folder).and_then(|folder| folder.sync_all());
+        let unsure = |detail: String| StoreError::Indeterminate {
+            first: Seq::ZERO,
+            last,
+            leaf: record.leaf(),
+            detail,
+        };
+        synced.map_err(|error| unsure(format!("cannot write the ledger's folder: {error}")))?;
+        let ledger = SqliteLedger::open(&path, wait);
+        Ok((ledger.map_err(|error| unsure(error.to_string()))?, value))
     }
 
     /// Opens an existing ledger. Links in `path` are followed; it is a path and nothing else, be it

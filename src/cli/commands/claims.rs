@@ -6,7 +6,7 @@ use super::super::observe::{Observer, probe_of, secrets};
 use super::super::output::Output;
 use super::super::render::weak_text;
 use super::super::report::{Exit, Failure};
-use super::super::written::{refused_with, said, wrote};
+use super::super::written::{not_told, refused_with, said, wrote};
 use super::evidence::{printed, require_receipt, told};
 use super::grounds::{AxisProbes, check_grounds, grounds};
 use crate::append::Pen;
@@ -76,7 +76,8 @@ pub(super) fn claim(
     let (receipt, id) = (appended.outcome.receipt, &arguments.id);
     match &appended.outcome.attempt {
         Ok(seq) => {
-            let weak = weak_of(context, *seq)?;
+            let weak =
+                weak_of(context, *seq).map_err(|failure| not_told(failure, &appended.head))?;
             let told = weak_text(&weak).map_or(String::new(), |weak| format!(" ({weak})"));
             let line =
                 format!("claim {id} recorded as {seq}, admissible to session {session}{told}");
@@ -90,6 +91,7 @@ pub(super) fn claim(
             let mut refusal = refusal.clone();
             refusal.detail.push_str(&told_of);
             Err(refused_with(
+                output,
                 refusal,
                 receipt,
                 &appended,

@@ -210,6 +210,7 @@ pub(super) fn axis(
             let mut refusal = refusal.clone();
             refusal.detail.push_str(&told_of);
             Err(refused_with(
+                output,
                 refusal,
                 *receipt,
                 &appended,

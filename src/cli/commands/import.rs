@@ -45,6 +45,7 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     })?;
     view::own(&ledger, &context::folders(common))?;
     drop(ledger);
+    output.recorded(&head);
     output.line(&format!("{head}\nimported to {}", path.display()));
     if let Some(ledger) = report.ledger.zip(report.signer.root_key) {
         let (id, root) = ledger;

@@ -99,7 +99,7 @@ pub(super) fn promote(
             refusal.detail = format!("{id} stays provisional: {} ({told_of})", refusal.detail);
             let details = json!({ "receipt": receipt, "claim": id, "flag": flag, "seq": refused });
             Err(
-                refused_with(refusal, receipt, &appended, details).next(format!(
+                refused_with(output, refusal, receipt, &appended, details).next(format!(
                     "handoff show {receipt}, then: handoff promote {id}"
                 )),
             )

@@ -9,6 +9,7 @@ use super::super::quote::quoted;
 use super::super::render;
 use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
+use super::super::written::not_told;
 use super::session;
 use crate::append::{LedgerError, Pen};
 use crate::command::{self, Run};
@@ -55,9 +56,10 @@ pub(super) fn resume(
         }
         refuse_unknown(&left)?;
     }
-    let (session, _, inherits) = session::opened(context, &arguments.open)?;
+    let (session, opened, inherits) = session::opened(context, &arguments.open)?;
     let judged = judge_anew(context, session, &arguments.reprobe, &asserted)
-        .map_err(|failure| left_open(failure, session))?;
+        .map_err(|failure| left_open(failure, session, &opened))?;
+    output.recorded(&judged.head);
     let asked = arguments.reprobe.only.iter().chain(&arguments.require);
     let told = Told::of(context, session, &judged, asked.cloned().collect());
     let missing: Vec<&ClaimId> = arguments
@@ -112,6 +114,7 @@ pub(super) fn reverify(
         refuse_unknown(&left)?;
     }
     let judged = judge_anew(context, session, arguments, &asserted)?;
+    output.recorded(&judged.head);
     let asked = match arguments.only.is_empty() {
         true => inherited(&judged.state, session),
         false => arguments.only.iter().cloned().collect(),
@@ -128,8 +131,19 @@ pub(super) fn reverify(
     Ok(exit)
 }
 
-/// What goes wrong after a session was opened leaves it open, which must be told.
-fn left_open(failure: Failure, session: Seq) -> Failure {
+/// What goes wrong after a session was opened leaves it open, which must be told: the same command
+/// again would open another.
+fn left_open(failure: Failure, session: Seq, opened: &Head) -> Failure {
+    let failure = match failure.exit {
+        Exit::Environment => not_told(failure, opened),
+        Exit::Yes
+        | Exit::No
+        | Exit::Usage
+        | Exit::CannotJudge
+        | Exit::Integrity
+        | Exit::Indeterminate
+        | Exit::NotRun => failure,
+    };
     failure
         .details(json!({ "session": session }))
         .next(format!("handoff reverify --session {session}"))
@@ -333,9 +347,11 @@ fn judge_anew(
             }
             Ok::<_, Failure>(())
         })?;
+    let head = appended.head;
+    let state = context.ask(&everything(Some(session)));
     Ok(Judged {
-        state: context.ask(&everything(Some(session)))?,
-        head: appended.head,
+        state: state.map_err(|failure| not_told(failure, &head))?,
+        head,
     })
 }
 

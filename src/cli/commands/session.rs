@@ -24,6 +24,7 @@ pub(super) fn open(
 ) -> Result<Exit, Failure> {
     let before = context.session();
     let (session, head, inherits) = opened(context, arguments)?;
+    output.recorded(&head);
     if let Ok(other) = before {
         output.note(&format!(
             "note: session {other} of your key is open here too: name one with --session, or end it \

@@ -7,7 +7,7 @@ use super::super::quote::quoted;
 use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
 use super::super::source::{self, Opened, Source};
-use super::super::written::wrote;
+use super::super::written::{not_told, wrote};
 use crate::append::{self, LedgerError};
 use crate::event::{
     EventAcknowledged, FORMAT_VERSION, LedgerOpened, LedgerUpgraded, Policy, RULES_VERSION,
@@ -57,16 +57,23 @@ pub(super) fn init(
     let name = body.name.clone();
     let (record, id) = append::genesis(&signer, clock::now(), body.into())?;
     make_parent(&path)?;
+    let head = Head {
+        ledger: id,
+        seq: Seq::ZERO,
+        leaf: record.leaf(),
+    };
     let records = [record];
+    // First the pin: of a ledger that does not come to be it says nothing, and one that does is
+    // trusted from the start.
+    pin(&folders, id, &signer, &name)?;
     let (store, ()) = SqliteLedger::create(&path, context::wait(common), |ledger| {
         ledger
             .transact(|tx: &mut dyn Transaction| tx.append(&records, &[]))
             .map_err(Failure::from)
     })?;
-    pin(&folders, id, &signer, &name)?;
-    view::own(&store, &folders)?;
-    let ledger = view::over(store, &folders)?;
-    let head = ledger.head()?;
+    output.recorded(&head);
+    view::own(&store, &folders).map_err(|error| not_told(error.into(), &head))?;
+    view::over(store, &folders).map_err(|error| not_told(error.into(), &head))?;
     output.line(&format!("ledger {} made at {}", id.short(), path.display()));
     let custody = if made {
         "made, readable by you alone"
