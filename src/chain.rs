@@ -9,8 +9,9 @@ use crate::format::{self, DecodeError, SIGNATURE_BYTES};
 use crate::hash;
 use crate::key::{self, KeyFault, VerifyingKey};
 use crate::types::{Leaf, PublicKey, Seq};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::sync::{Arc, Mutex};
 
 /// An event whose record decodes, and which is known to be part of the chain.
 #[derive(Debug, Clone)]
@@ -134,11 +135,32 @@ impl fmt::Display for ChainFault {
 
 impl std::error::Error for ChainFault {}
 
+/// The records whose key and signature were found good, by their leaves, for whoever walks
+/// altered copies of one chain again and again.
+///
+/// A leaf covers the signature and all that is signed, the key included: what was good once is
+/// good for ever. Only a walk adds to it, after it verified; clones are one memory.
+#[derive(Debug, Clone, Default)]
+pub struct Remembered(Arc<Mutex<HashSet<Leaf>>>);
+
+impl Remembered {
+    fn has(&self, leaf: &Leaf) -> bool {
+        self.0.lock().is_ok_and(|good| good.contains(leaf))
+    }
+
+    fn add(&self, leaf: Leaf) {
+        if let Ok(mut good) = self.0.lock() {
+            good.insert(leaf);
+        }
+    }
+}
+
 /// Walks a chain from a point that is known, record by record.
 pub struct Walk {
     next: Seq,
     prev: Leaf,
     keys: BTreeMap<PublicKey, Result<VerifyingKey, KeyFault>>,
+    remembered: Option<Remembered>,
 }
 
 impl Walk {
@@ -148,6 +170,15 @@ impl Walk {
             next: Seq::ZERO,
             prev: Leaf::ZERO,
             keys: BTreeMap::new(),
+            remembered: None,
+        }
+    }
+
+    /// The same walk, which verifies no signature that is remembered as good.
+    pub fn remembering(self, remembered: Remembered) -> Walk {
+        Walk {
+            remembered: Some(remembered),
+            ..self
         }
     }
 
@@ -159,6 +190,7 @@ impl Walk {
                 next: seq.next(),
                 prev: leaf,
                 keys: BTreeMap::new(),
+                remembered: None,
             },
         }
     }
@@ -224,23 +256,38 @@ impl Walk {
                 found: event.body.kind().to_owned(),
             }));
         }
-        match self
-            .keys
-            .entry(event.key)
-            .or_insert_with(|| key::check(&event.key))
-        {
-            Err(reason) => faults.push(fault(FaultKind::Key(*reason))),
-            Ok(key) => {
-                if !key::verify_event(key, bytes, signature) {
-                    faults.push(fault(FaultKind::Signature));
-                }
-            }
+        if let Err(kind) = self.signed(leaf, &event.key, bytes, signature) {
+            faults.push(fault(kind));
         }
         if faults.is_empty() {
             Ok(VerifiedEvent { event, leaf })
         } else {
             Err(faults)
         }
+    }
+
+    /// Whether the record of a leaf is signed, by a key that is one.
+    fn signed(
+        &mut self,
+        leaf: Leaf,
+        signer: &PublicKey,
+        bytes: &[u8],
+        signature: &[u8; SIGNATURE_BYTES],
+    ) -> Result<(), FaultKind> {
+        let remembered = self.remembered.as_ref();
+        if remembered.is_some_and(|remembered| remembered.has(&leaf)) {
+            return Ok(());
+        }
+        let key = self.keys.entry(*signer);
+        let key = key.or_insert_with(|| key::check(signer)).as_ref();
+        let key = key.map_err(|reason| FaultKind::Key(*reason))?;
+        if !key::verify_event(key, bytes, signature) {
+            return Err(FaultKind::Signature);
+        }
+        if let Some(remembered) = remembered {
+            remembered.add(leaf);
+        }
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Nothing is ever run, and nothing recorded is believed beyond what its signature says.
 
-use crate::chain::Walk;
+use crate::chain::{Remembered, Walk};
 use crate::event::{Body, ProbeReceipt};
 use crate::hash;
 use crate::merkle::Tree;
@@ -77,6 +77,14 @@ impl Verifier {
             last: None,
             commitments: BTreeMap::new(),
             seen: BTreeSet::new(),
+        }
+    }
+
+    /// The same verifier, which verifies no signature that is remembered as good.
+    pub fn remembering(self, remembered: Remembered) -> Verifier {
+        Verifier {
+            walk: self.walk.remembering(remembered),
+            ..self
         }
     }
 
