@@ -39,9 +39,10 @@ EXITS = {
     "verified": 0,
 }
 # Words that a hurried reader, or a script with grep, takes for a pass.
+# A plain "not" before one takes its meaning away; a dot makes it a part of a kind's name.
 PASS = re.compile(
-    r"\b(verified|ok|okay|admissible|intact|valid|pass|passed|success|succeeded|clean|trusted|"
-    r"genuine|authentic|untampered)\b",
+    r"(?<!not )(?<![\w.])(verified|ok|okay|admissible|intact|valid|pass|passed|success|succeeded|"
+    r"clean|trusted|genuine|authentic|untampered)\b",
     re.I,
 )
 
