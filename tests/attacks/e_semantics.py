@@ -87,11 +87,11 @@ FAILURES = {
 }
 for at, (what, (value, members)) in enumerate(FAILURES.items()):
     def promoted(made, value=value, members=members):
-        shown = bracketed(made, FAILING, value, **members)
+        shown = bracketed(made, FAILING, **{"value": value, **members})
         made.promoted(OPEN, "pending-two", MARK["flag_two"], shown, [AXIS])
 
     def claimed(made, value=value, members=members):
-        shown = bracketed(made, PROOF, value, **members)
+        shown = bracketed(made, PROOF, **{"value": value, **members})
         made.verified(OPEN, "new", "statement", [shown], [AXIS])
 
     def recorded(made, value=value, members=members):
@@ -146,7 +146,7 @@ for at, (what, members) in enumerate(OTHER_STEPS.items()):
         more = {}
         if other["redact"]:
             more = {"value": None, "redacted": {"commitment": "1" * 64, "salt_digest": "2" * 64}}
-        shown = bracketed(made, other, value, **more)
+        shown = bracketed(made, other, **{"value": value, **more})
         made.promoted(OPEN, "pending-two", MARK["flag_two"], shown, [AXIS])
 
     def lying(made, other=other):
