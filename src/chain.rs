@@ -210,6 +210,7 @@ impl Walk {
             next: claimed.seq,
             prev: claimed.prev,
             keys: BTreeMap::new(),
+            remembered: None,
         };
         walk.step(claimed.seq, record).map_err(|mut faults| {
             let missing = ChainFault {
@@ -224,7 +225,8 @@ impl Walk {
     /// on and find all that is wrong.
     ///
     /// # Errors
-    /// Every fault of the record, in the order of [`FaultKind`]; at least one.
+    /// Every fault of the record, in the order of [`FaultKind`]; at least one. Each is told at
+    /// `seq`, but that of the order at the position where another was expected.
     pub fn step(&mut self, seq: Seq, record: &[u8]) -> Result<VerifiedEvent, Vec<ChainFault>> {
         let leaf = hash::leaf(record);
         let (expected, prev) = (self.next, self.prev);
@@ -242,7 +244,10 @@ impl Walk {
         let mut faults = Vec::new();
         for found in [seq, event.seq] {
             if found != expected && faults.is_empty() {
-                faults.push(fault(FaultKind::Seq { expected, found }));
+                faults.push(ChainFault {
+                    seq: expected,
+                    kind: FaultKind::Seq { expected, found },
+                });
             }
         }
         if event.prev != prev {
