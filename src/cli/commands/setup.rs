@@ -271,7 +271,8 @@ fn acceptable(report: &Report) -> Result<Head, Failure> {
         return Err(LedgerError::Empty.into());
     };
     match (report.signer.basis, report.signer.root_key) {
-        (Basis::Unpinned, Some(root)) => Err(context::unpinned(&root, &head.ledger)),
+        (Basis::Unpinned, Some(root)) => Err(context::unpinned(&root, &head.ledger)
+            .next("the same command with --trust KEY, the root key as its owner gave it")),
         (Basis::Pinned | Basis::Given, _) | (Basis::Unpinned, None) => Ok(head),
     }
 }

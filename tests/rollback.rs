@@ -1,0 +1,419 @@
+//! Events that this machine verified cannot be taken away unnoticed: neither by another file, nor
+//! by what is put beside it, nor with the view gone.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod machine;
+
+use handoff_ledger::event::{AmbientDeclared, Body, Event};
+use handoff_ledger::format;
+use handoff_ledger::store::{Read as _, Record};
+use handoff_ledger::types::{Leaf, Seq};
+use machine::{Machine, Person, head};
+use rusqlite::Connection;
+use std::path::PathBuf;
+
+const PAGE: usize = 16_384;
+
+/// A ledger of which an older copy was kept.
+struct Case {
+    machine: Machine,
+    root: Person,
+    old: Vec<u8>,
+    old_head: String,
+    head: String,
+}
+
+impl Case {
+    fn new() -> Case {
+        let (machine, root) = Machine::with_ledger();
+        let session = root.opens("first");
+        let old = std::fs::read(machine.file()).unwrap();
+        let line = |root: &Person| {
+            root.does(&["head"])["head"]["line"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        let old_head = line(&root);
+        for _ in 0..3 {
+            root.does(&["--session", &session, "ambient", "--none"]);
+        }
+        let head = line(&root);
+        assert_ne!(old_head, head);
+        Case {
+            machine,
+            root,
+            old,
+            old_head,
+            head,
+        }
+    }
+
+    fn events(&self) -> i64 {
+        let file = Connection::open(self.machine.file()).unwrap();
+        file.query_row("SELECT count(*) FROM event", [], |row| row.get(0))
+            .unwrap()
+    }
+
+    /// Demands that a rollback is told, by reading, writing and verifying, and nothing is written.
+    fn is_noticed(&self, what: &str) {
+        for words in [
+            &["head"][..],
+            &["state"],
+            &["session", "open", "--agent", "x"],
+            &["resume", "--agent", "y"],
+        ] {
+            let answer = self.root.run(words);
+            assert_eq!(
+                (answer.exit, answer.error()),
+                (Some(4), "rollback"),
+                "{what} {words:?}: {answer:?}"
+            );
+        }
+        let answer = self.root.run(&["verify"]);
+        assert_eq!(
+            (answer.exit, &answer.json["result"]),
+            (Some(4), &"tampered".into()),
+            "{what}"
+        );
+        let faults = answer.json["faults"].as_array().unwrap();
+        assert!(
+            faults.iter().any(|it| it["kind"] == "rollback"),
+            "{what}: {answer:?}"
+        );
+        let out = self.machine.project.join("out.jsonl");
+        let answer = self.root.run(&["export", "-o", out.to_str().unwrap()]);
+        assert_eq!(
+            (answer.exit, &answer.json["result"]),
+            (Some(4), &"tampered".into()),
+            "{what}"
+        );
+        std::fs::remove_file(out).unwrap();
+    }
+
+    fn view(&self) -> PathBuf {
+        self.root.view(&self.machine.id())
+    }
+
+    /// Removes the view and what SQLite keeps beside it, but not what is remembered.
+    fn lose_view(&self) {
+        std::fs::remove_file(self.view()).unwrap();
+    }
+}
+
+/// A rollback journal that turns a file into `old` (SQLite file format, section 3).
+fn journal(old: &[u8]) -> Vec<u8> {
+    let pages = u32::try_from(old.len() / PAGE).unwrap();
+    let nonce: u32 = 0x1234_5678;
+    let mut journal = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    for number in [pages, nonce, pages, 512, u32::try_from(PAGE).unwrap()] {
+        journal.extend(number.to_be_bytes());
+    }
+    journal.resize(512, 0);
+    for (number, page) in (1_u32..).zip(old.chunks(PAGE)) {
+        journal.extend(number.to_be_bytes());
+        journal.extend(page);
+        let mut sum = nonce;
+        let mut at = PAGE - 200;
+        while at > 0 {
+            sum = sum.wrapping_add(u32::from(page[at]));
+            at = at.saturating_sub(200);
+        }
+        journal.extend(sum.to_be_bytes());
+    }
+    journal
+}
+
+#[test]
+fn an_older_file_is_a_rollback_with_the_view_there_and_with_it_gone() {
+    let case = Case::new();
+    std::fs::write(case.machine.file(), &case.old).unwrap();
+    case.is_noticed("the view is there");
+    case.lose_view();
+    case.is_noticed("the view is gone");
+    std::fs::write(case.view(), "no index").unwrap();
+    case.is_noticed("the view is damaged");
+    assert_eq!(std::fs::read(case.machine.file()).unwrap(), case.old);
+}
+
+#[test]
+fn without_anything_remembered_the_end_is_told_as_not_proven() {
+    let case = Case::new();
+    std::fs::write(case.machine.file(), &case.old).unwrap();
+    std::fs::remove_dir_all(case.view().parent().unwrap()).unwrap();
+    let told = case.root.does(&["verify"]);
+    let not_proven = told["not_proven"].to_string();
+    assert!(not_proven.contains("not rolled back"), "{not_proven}");
+    assert!(not_proven.contains("that it ends here"), "{not_proven}");
+    assert_eq!(told["end"]["by"], "none");
+}
+
+#[test]
+fn a_forged_journal_takes_no_event_away_unnoticed() {
+    for lose_view in [false, true] {
+        for words in [
+            &["head"][..],
+            &["session", "open", "--agent", "x"],
+            &["verify"],
+            &["export", "-o", "-"],
+        ] {
+            let case = Case::new();
+            let before = case.events();
+            std::fs::write(case.machine.journal(), journal(&case.old)).unwrap();
+            if lose_view {
+                case.lose_view();
+            }
+            let answer = case.root.run(words);
+            assert_eq!(answer.exit, Some(4), "{words:?}: {answer:?}");
+            case.is_noticed("a journal");
+            assert!(
+                case.events() < before,
+                "the journal took effect: the case is one"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_remembers_nothing_is_fooled_by_the_same_journal() {
+    let case = Case::new();
+    let before = case.events();
+    std::fs::write(case.machine.journal(), journal(&case.old)).unwrap();
+    let stranger = case.machine.person("stranger");
+    let root = case.root.key().public().to_string();
+    let told = stranger.does(&["--trust", &root, "verify"]);
+    assert_eq!(told["result"], "verified", "the control");
+    assert!(case.events() < before);
+}
+
+#[test]
+fn a_log_beside_the_ledger_is_refused_by_reading_and_writing_and_left_alone() {
+    let case = Case::new();
+    let file = std::fs::read(case.machine.file()).unwrap();
+    let wal = case.machine.file().with_extension("db-wal");
+    std::fs::write(&wal, [7; 64]).unwrap();
+    for words in [&["head"][..], &["session", "open", "--agent", "x"]] {
+        let answer = case.root.run(words);
+        assert_eq!(
+            (answer.exit, answer.error()),
+            (Some(4), "sidecar"),
+            "{answer:?}"
+        );
+    }
+    let answer = case.root.run(&["verify"]);
+    assert_eq!(
+        (answer.exit, &answer.json["result"]),
+        (Some(3), &"incomplete".into())
+    );
+    assert_eq!(std::fs::read(&wal).unwrap(), [7; 64]);
+    assert_eq!(std::fs::read(case.machine.file()).unwrap(), file);
+}
+
+#[test]
+fn a_rollback_is_acknowledged_by_who_trusts_the_root_and_its_reason_is_kept() {
+    let case = Case::new();
+    std::fs::write(case.machine.file(), &case.old).unwrap();
+    let why = [
+        "acknowledge",
+        "--rollback",
+        "--reason",
+        "disk died, restored",
+    ];
+    let refused = case
+        .root
+        .run(&[&["--expect", &case.head], &why[..]].concat());
+    assert_eq!(
+        (refused.exit, refused.error()),
+        (Some(4), "expect"),
+        "{refused:?}"
+    );
+    let key = case.root.key().public().to_string();
+    case.root.does(&["trust", "remove", &key]);
+    let refused = case.root.run(&why);
+    assert_eq!(
+        (refused.exit, refused.error()),
+        (Some(3), "unpinned_root"),
+        "{refused:?}"
+    );
+    case.is_noticed("nothing was accepted");
+    let accept = ["--trust", &key, "--expect", &case.old_head];
+    case.root.does(&[&accept, &why[..]].concat());
+    case.root.does(&["trust", "add", &key]);
+    let told = case.root.does(&["verify"]);
+    assert_eq!(told["result"], "verified");
+    let kept = &told["rollbacks_accepted"][0];
+    assert_eq!(kept["reason"], "disk died, restored");
+    assert!(kept["from"]["seq"].as_u64() > kept["to"]["seq"].as_u64());
+    // It survives the view, and what is written after.
+    case.root.does(&["session", "open", "--agent", "later"]);
+    case.lose_view();
+    let told = case.root.does(&["verify"]);
+    assert_eq!(told["rollbacks_accepted"][0], *kept);
+    assert_eq!(told["end"]["proven"], true);
+}
+
+#[test]
+fn a_tampered_file_is_not_accepted_as_a_rollback() {
+    let case = Case::new();
+    let mut old = case.old.clone();
+    let at = old.windows(5).position(|it| it == b"first").unwrap();
+    old[at] = b'F';
+    std::fs::write(case.machine.file(), &old).unwrap();
+    let why = ["acknowledge", "--rollback", "--reason", "whatever"];
+    let refused = case.root.run(&why);
+    assert_eq!(refused.exit, Some(4), "{refused:?}");
+    std::fs::write(case.machine.file(), &case.old).unwrap();
+    case.is_noticed("nothing was accepted");
+}
+
+#[test]
+fn another_ledger_in_its_place_is_told_until_it_is_accepted() {
+    let case = Case::new();
+    let other = Machine::new();
+    let same_key = other.person("same-key");
+    let keys = same_key.folders().keys().unwrap();
+    std::fs::create_dir_all(&keys).unwrap();
+    for entry in std::fs::read_dir(case.root.folders().keys().unwrap()).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, keys.join(path.file_name().unwrap())).unwrap();
+    }
+    same_key.does(&["init"]);
+    std::fs::copy(other.file(), case.machine.file()).unwrap();
+    for words in [&["head"][..], &["session", "open", "--agent", "x"]] {
+        let answer = case.root.run(words);
+        assert_eq!(
+            (answer.exit, answer.error()),
+            (Some(4), "other_ledger"),
+            "{answer:?}"
+        );
+    }
+    let answer = case.root.run(&["verify"]);
+    assert_eq!(
+        (answer.exit, &answer.json["result"]),
+        (Some(4), &"tampered".into())
+    );
+    assert_eq!(answer.json["faults"][0]["kind"], "other_ledger");
+    let key = case.root.key().public().to_string();
+    let why = ["acknowledge", "--rollback", "--reason", "moved"];
+    case.root.does(&[&["--trust", &key], &why[..]].concat());
+    case.root.does(&["head"]);
+    // A ledger that is made anew where one was removed is no surprise.
+    std::fs::remove_dir_all(case.machine.project.join(".handoff")).unwrap();
+    case.root.does(&["init"]);
+    case.root.does(&["head"]);
+}
+
+#[test]
+fn what_was_replaced_below_the_head_is_not_trusted_because_something_was_appended() {
+    let case = Case::new();
+    let session = Seq(1);
+    let (last, _) = head(&case.root.does(&["head"]));
+    let victim = Seq(last.0 - 1);
+    let store = case.machine.store();
+    let before = store.get(Seq(victim.0 - 1)).unwrap().unwrap().leaf();
+    drop(store);
+    // Validly signed by the right key, and at its place: only the next event's prev tells.
+    let event = Event {
+        seq: victim,
+        prev: before,
+        key: case.root.key().public(),
+        session,
+        time: "2026-01-01T00:00:00.000Z".parse().unwrap(),
+        body: Body::from(AmbientDeclared {
+            entries: Vec::new(),
+        }),
+    };
+    let bytes = format::encode(&event).unwrap();
+    let forged = Record([case.root.key().sign(&bytes).as_slice(), &bytes].concat());
+    replace(&case.machine, victim, &forged);
+    // Appending does not look at it.
+    let other = case.machine.person("other").make_key(9).public().to_string();
+    let appended = case.root.run(&["key", "authorize", &other, "--label", "other"]);
+    assert_eq!(appended.exit, Some(0), "{appended:?}");
+    let answer = case.root.run(&["verify"]);
+    assert_eq!(
+        (answer.exit, &answer.json["result"]),
+        (Some(4), &"tampered".into())
+    );
+    assert_eq!(answer.json["faults"][0]["seq"], victim.next().0);
+    assert_eq!(answer.json["events"], victim.0 + 1);
+    // Whoever reads it through the view finds another leaf there.
+    for words in [
+        &["log"][..],
+        &["show", &victim.to_string()],
+        &["state", "--at", "5"],
+    ] {
+        let answer = case.root.run(words);
+        assert_eq!(answer.exit, Some(4), "{words:?}: {answer:?}");
+    }
+    // And a view that is built anew comes to the broken link.
+    case.lose_view();
+    for words in [&["head"][..], &["resume", "--agent", "x"]] {
+        let answer = case.root.run(words);
+        assert_eq!(
+            (answer.exit, answer.error()),
+            (Some(4), "link"),
+            "{answer:?}"
+        );
+    }
+}
+
+/// Replaces a record behind the triggers' back, and leaves the schema as it was.
+fn replace(machine: &Machine, seq: Seq, record: &Record) {
+    let file = Connection::open(machine.file()).unwrap();
+    let triggers: Vec<(String, String)> = file
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid")
+        .unwrap()
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    for (name, _) in &triggers {
+        file.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
+    }
+    let row = i64::try_from(seq.0).unwrap();
+    let sql = "UPDATE event SET record = ?2 WHERE seq = ?1";
+    assert_eq!(file.execute(sql, (row, &record.0)).unwrap(), 1);
+    for (_, sql) in &triggers {
+        file.execute_batch(sql).unwrap();
+    }
+}
+
+#[test]
+fn a_view_of_another_program_is_built_anew() {
+    let case = Case::new();
+    let view = case.view();
+    let version = || -> i64 {
+        let file = Connection::open(&view).unwrap();
+        file.pragma_query_value(None, "user_version", |row| row.get(0))
+            .unwrap()
+    };
+    let current = version();
+    // Another program judged that event 1 is refused.
+    let file = Connection::open(&view).unwrap();
+    let lie = "PRAGMA user_version = 77; UPDATE event SET refused = 'role' || char(10) || 'no'";
+    file.execute_batch(lie).unwrap();
+    drop(file);
+    let shown = case.root.does(&["show", "1"]);
+    assert_eq!(shown["refused"], serde_json::Value::Null);
+    assert_eq!(version(), current);
+    // The control: the same under this program's own version is taken at its word.
+    let file = Connection::open(&view).unwrap();
+    let lie = "UPDATE event SET refused = 'role' || char(10) || 'no' WHERE seq = 1";
+    file.execute_batch(lie).unwrap();
+    drop(file);
+    assert_eq!(case.root.does(&["show", "1"])["refused"]["rule"], "role");
+}
+
+#[test]
+fn the_leaf_that_is_remembered_is_the_head() {
+    let case = Case::new();
+    let seen = case.view().with_extension("seen");
+    let text = std::fs::read_to_string(seen).unwrap();
+    let remembered: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let (seq, hash) = head(&case.root.does(&["head"]));
+    assert_eq!(remembered["head"]["seq"], seq.0);
+    assert_eq!(remembered["head"]["leaf"], hash);
+    assert_ne!(hash, Leaf::ZERO.to_string());
+}
