@@ -12,6 +12,7 @@ use crate::event::{
 use crate::rules::{self, Refusal};
 use crate::state::{Claim, End, Fact, Key, Ledger, Revocation, Said, Session, State, Support};
 use crate::types::{ClaimId, Leaf, LedgerId, Name, PublicKey, Seq, Text};
+use std::collections::BTreeSet;
 
 impl State {
     /// Judges an event on the state just before it, and takes it in.
@@ -57,7 +58,11 @@ impl State {
     }
 
     fn take_in(&mut self, event: &Event, leaf: Leaf) {
-        self.said.insert(event.seq, said(event));
+        let said = said(event);
+        if self.is_voided(event.seq, &said, &self.void) {
+            self.void.insert(event.seq);
+        }
+        self.said.insert(event.seq, said);
         if let Some(session) = self.sessions.get_mut(&event.session) {
             session.acted |= is_act(&event.body);
         }
@@ -167,12 +172,35 @@ impl State {
 
     fn key_revoked(&mut self, event: &Event, body: &KeyRevoked) {
         if let Some(key) = self.keys.get_mut(&body.key) {
+            let before = key.revoked.and_then(|before| before.compromised_since);
             let compromised_since = body.compromised_since;
             key.revoked = Some(Revocation {
                 seq: event.seq,
                 compromised_since,
             });
+            if compromised_since != before {
+                self.void_anew();
+            }
         }
+    }
+
+    /// Whether a lawful event is void, given which before it are.
+    fn is_voided(&self, seq: Seq, said: &Said, void: &BTreeSet<Seq>) -> bool {
+        let revoked = self.keys.get(&said.key).and_then(|key| key.revoked);
+        let since = revoked.and_then(|revocation| revocation.compromised_since);
+        said.voidable
+            && (since.is_some_and(|since| seq >= since)
+                || said.cites.iter().any(|cited| void.contains(cited)))
+    }
+
+    fn void_anew(&mut self) {
+        let mut void = BTreeSet::new();
+        for (seq, said) in &self.said {
+            if self.is_voided(*seq, said, &void) {
+                void.insert(*seq);
+            }
+        }
+        self.void = void;
     }
 
     fn session_opened(&mut self, event: &Event, body: &SessionOpened) {

@@ -149,6 +149,8 @@ pub struct State {
     pub(crate) ledger: Option<Ledger>,
     pub(crate) undetermined: Option<Seq>,
     pub(crate) said: BTreeMap<Seq, Said>,
+    /// What of it is void by the revocations so far.
+    pub(crate) void: BTreeSet<Seq>,
     pub(crate) keys: BTreeMap<PublicKey, Key>,
     pub(crate) sessions: BTreeMap<Seq, Session>,
     pub(crate) begun: BTreeMap<Seq, Fact<ProbeBegun>>,
@@ -270,25 +272,12 @@ impl State {
     /// Whether a lawful event is void: its key's last revocation reaches it, or it cites one that
     /// is void through a receipt, an axis or a flag.
     pub fn is_void(&self, seq: Seq) -> bool {
-        let Some(said) = self.said.get(&seq) else {
-            return false;
-        };
-        if !said.voidable {
-            return false;
-        }
-        let revoked = self.keys.get(&said.key).and_then(|key| key.revoked);
-        let since = revoked.and_then(|revocation| revocation.compromised_since);
-        since.is_some_and(|since| seq >= since)
-            || said.cites.iter().any(|cited| self.is_void(*cited))
+        self.void.contains(&seq)
     }
 
     /// The void events, ascending.
     pub fn voided(&self) -> Vec<Seq> {
-        self.said
-            .keys()
-            .copied()
-            .filter(|seq| self.is_void(*seq))
-            .collect()
+        self.void.iter().copied().collect()
     }
 
     /// The keys that an admin, revoked since, authorised from the seq on at which it was
@@ -393,15 +382,20 @@ impl State {
         let Some(claim) = self.claims.get(&fact.body.claim) else {
             return false;
         };
+        if self.is_void(flag) {
+            return false;
+        }
         let mut later = claim.flags.iter().rev().take_while(|later| **later > flag);
-        let replaced = later.any(|later| !self.is_void(*later));
+        if later.any(|later| !self.is_void(*later)) {
+            return false;
+        }
         let discarded = claim.discards.iter().any(|discard| {
             self.discards
                 .get(discard)
                 .is_some_and(|fact| fact.body.flag == Some(flag))
                 && !self.is_void(*discard)
         });
-        !self.is_void(flag) && !replaced && !discarded
+        !discarded
     }
 
     /// The open flag of an id, if it has one.

@@ -327,20 +327,18 @@ impl<'a> Judge<'a> {
         }
         let mut waiting: Vec<&Fact<Support>> = supports
             .filter(|support| self.lineage.contains(&support.session))
-            .filter(|support| self.obstacles(support).is_empty())
             .collect();
         loop {
             let before = waiting.len();
             waiting.retain(|support| {
-                let derived = support
-                    .body
-                    .from
-                    .iter()
-                    .all(|claim| admissible.contains_key(claim));
-                if derived {
-                    admissible
-                        .entry(support.body.claim.clone())
-                        .or_insert(support.seq);
+                // One support is enough: of the others nothing need be asked.
+                if admissible.contains_key(&support.body.claim) {
+                    return false;
+                }
+                let mut from = support.body.from.iter();
+                let derived = from.all(|claim| admissible.contains_key(claim));
+                if derived && self.obstacles(support).is_empty() {
+                    admissible.insert(support.body.claim.clone(), support.seq);
                 }
                 !derived
             });

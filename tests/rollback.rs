@@ -328,8 +328,15 @@ fn what_was_replaced_below_the_head_is_not_trusted_because_something_was_appende
     let forged = Record([case.root.key().sign(&bytes).as_slice(), &bytes].concat());
     replace(&case.machine, victim, &forged);
     // Appending does not look at it.
-    let other = case.machine.person("other").make_key(9).public().to_string();
-    let appended = case.root.run(&["key", "authorize", &other, "--label", "other"]);
+    let other = case
+        .machine
+        .person("other")
+        .make_key(9)
+        .public()
+        .to_string();
+    let appended = case
+        .root
+        .run(&["key", "authorize", &other, "--label", "other"]);
     assert_eq!(appended.exit, Some(0), "{appended:?}");
     let answer = case.root.run(&["verify"]);
     assert_eq!(

@@ -4,6 +4,7 @@ use super::output::Output;
 use super::report::Failure;
 use crate::export::{ExportError, ExportedCapture, LINE_BYTES_MAX, Line, Reader};
 use crate::hash::Running;
+use crate::home::clock;
 use crate::store::evidence::{self, Evidence, EvidenceError};
 use crate::store::sqlite::{Pages, SqliteLedger};
 use crate::store::{Capture, Read, Record, StoreError};
@@ -12,7 +13,7 @@ use crate::verify::Verifier;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _, Seek};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many records are read at a time, so that no writer waits for a reader.
 const BATCH: usize = 1024;
@@ -22,10 +23,10 @@ const BATCH: usize = 1024;
 const PROBES_MAX: u32 = 320;
 /// How many are one after the other; from there on each step is twice as long.
 const PROBES_CLOSE: u32 = 256;
-/// How long the judging of any history may take.
-const JUDGING_TIME: Duration = Duration::from_secs(8);
+/// How long the processor may work on the judging of any history.
+const JUDGING_TIME: Duration = Duration::from_secs(7);
 /// How much longer for each of its events: many times what an honest one takes.
-const JUDGING_TIME_PER_EVENT: Duration = Duration::from_millis(5);
+const JUDGING_TIME_PER_EVENT: Duration = Duration::from_millis(2);
 
 /// A ledger file, opened.
 pub enum Source {
@@ -378,14 +379,14 @@ fn beyond(store: &impl Read, damaged: Seq, last: Seq) -> Result<Option<Seq>, Fai
 
 /// A watch over how long the judging of events takes.
 struct Watch {
-    began: Instant,
+    began: Duration,
     allowed: Duration,
 }
 
 impl Watch {
     fn started() -> Watch {
         Watch {
-            began: Instant::now(),
+            began: clock::worked(),
             allowed: JUDGING_TIME,
         }
     }
@@ -394,7 +395,7 @@ impl Watch {
     /// one chain still is.
     fn look(&mut self, verifier: &mut Verifier) {
         self.allowed += JUDGING_TIME_PER_EVENT;
-        if self.began.elapsed() > self.allowed {
+        if clock::worked().saturating_sub(self.began) > self.allowed {
             verifier.give_up();
         }
     }

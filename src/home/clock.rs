@@ -2,7 +2,8 @@
 //! arguments; nothing here can be turned off from outside.
 
 use crate::types::Time;
-use std::time::{SystemTime, UNIX_EPOCH};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The system's source of random bytes failed.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,13 @@ pub fn now() -> Time {
         Ok(after) => whole(after.as_millis()),
         Err(before) => -whole(before.duration().as_millis()),
     })
+}
+
+/// The time that the processor gave to this process so far: how long work took, however busy the
+/// machine was beside it.
+pub fn worked() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// `N` bytes fit for keys, nonces and salts.
