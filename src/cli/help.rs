@@ -61,6 +61,14 @@ Exit
     6  indeterminate: may or may not have been recorded; says how to find out
 ";
 
+const EVIDENCE: &str = "
+Evidence
+    A file named with --ledger that this machine did not make, import or write to is only read:
+    copied, verified whole, and answered from its intact part, with the result in the answer
+    (\"integrity\") and on standard error. Tampered with: exit 4; with a side file beside it: 3;
+    root not pinned: a warning, and 3 from can. An export will do in place of a ledger.
+";
+
 /// `handoff help`: the everyday commands, all of them, or one.
 ///
 /// # Errors
@@ -187,6 +195,7 @@ fn all() -> String {
         .to_string();
     text.push_str(&options);
     text.push_str(EXITS);
+    text.push_str(EVIDENCE);
     text
 }
 
