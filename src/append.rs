@@ -7,6 +7,7 @@
 
 use crate::catch_up::{BATCH, Verified, catch_up, missing, row};
 use crate::chain::{ChainFault, VerifiedEvent, Walk};
+use crate::credential::{self, Found};
 use crate::event::{Body, Event};
 use crate::format::{self, DecodeError};
 use crate::key::SigningKey;
@@ -16,6 +17,7 @@ use crate::state::State;
 use crate::store::index::{IndexRow, Positions};
 use crate::store::{Capture, Record, Store, StoreError, Transaction};
 use crate::types::{Digest, Head, Leaf, LedgerId, Seq, Time};
+use serde_json::Value;
 
 /// Why a ledger could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +49,9 @@ pub enum LedgerError {
     /// The rules do not permit it.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// A text of the event looks like a credential, and would be in the chain for good.
+    #[error("{} looks like a credential (rule {}); nothing was recorded", .0.field, .0.rule)]
+    Credential(Found),
     /// An event is out of its bounds.
     #[error("the event cannot be recorded: {0}")]
     Unspeakable(#[from] DecodeError),
@@ -323,8 +328,10 @@ impl<'a> Pen<'a> {
     /// `Refused` by the rules, `Unspeakable` if out of its bounds.
     pub fn write(&mut self, session: Seq, body: impl Into<Body>) -> Result<Seq, LedgerError> {
         let event = self.draft(session, body.into());
-        rules::permits(&self.state, &event)?;
         let bytes = format::encode(&event)?;
+        // First, for the refusal of a rule may quote the event.
+        self.refuse_credentials(&event.body, &bytes)?;
+        rules::permits(&self.state, &event)?;
         let mut record = self.signer.sign(&bytes).to_vec();
         record.extend(bytes);
         let verified = match Walk::after(self.last).step(event.seq, &record) {
@@ -345,6 +352,22 @@ impl<'a> Pen<'a> {
         self.last = Some((event.seq, verified.leaf()));
         self.records.push(Record(record));
         Ok(event.seq)
+    }
+
+    /// Refuses a body with a credential in it. A probe that stands in the chain already is passed
+    /// over: what it names is out, and who inherits it cannot help it.
+    fn refuse_credentials(&self, body: &Body, event_bytes: &[u8]) -> Result<(), LedgerError> {
+        let event: Value = serde_json::from_slice(event_bytes).unwrap_or_default();
+        let mut texts = event.get("body").cloned().unwrap_or_default();
+        if let (Body::ProbeReceipt(receipt), Some(texts)) = (body, texts.as_object_mut())
+            && self.state.knows_probe(&receipt.probe_digest)
+        {
+            texts.remove("probe");
+        }
+        match credential::find_in("", &texts) {
+            Some(found) => Err(LedgerError::Credential(found)),
+            None => Ok(()),
+        }
     }
 
     /// Keeps captured output, or the salt of a redacted value.

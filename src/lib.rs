@@ -18,6 +18,7 @@ pub mod chain;
 pub mod check;
 pub mod command;
 pub mod comparator;
+pub mod credential;
 pub mod env_name;
 pub mod event;
 pub mod expectation;

@@ -259,6 +259,14 @@ impl State {
         self.acknowledged
     }
 
+    /// Whether a receipt or a flag of this probe is in this state.
+    pub fn knows_probe(&self, probe: &Digest) -> bool {
+        let mut receipts = self.receipts.values();
+        let mut flags = self.flags.values();
+        receipts.any(|it| it.body.probe_digest == *probe)
+            || flags.any(|it| it.body.step_digest == *probe)
+    }
+
     /// Commitments of captures that were erased, with the event that says so.
     pub fn erased(&self) -> &BTreeMap<Digest, Seq> {
         &self.erased

@@ -3,6 +3,7 @@
 
 use super::report::Failure;
 use crate::append::LedgerError;
+use crate::credential::Found;
 use crate::home::clock::RandomError;
 use crate::home::keys::KeyFileError;
 use crate::home::memory::MemoryError;
@@ -16,6 +17,8 @@ use crate::store::StoreError;
 use crate::types::ParseError;
 use serde_json::json;
 
+/// The code of "there is no ledger here".
+pub(super) const NO_LEDGER: &str = "no_ledger";
 /// The code of a view that turned out damaged.
 pub(super) const VIEW_UNUSABLE: &str = "index_unusable";
 
@@ -91,6 +94,7 @@ impl From<LedgerError> for Failure {
             LedgerError::Judgement(_) => Failure::environment(VIEW_UNUSABLE, message)
                 .retryable()
                 .next("the same command again: the view is built anew"),
+            LedgerError::Credential(found) => credential(&found),
             LedgerError::Undetermined(_) => {
                 Failure::cannot_judge("undetermined", message).next("cargo install handoff-ledger")
             }
@@ -127,7 +131,15 @@ impl From<MemoryError> for Failure {
 
 impl From<PathError> for Failure {
     fn from(error: PathError) -> Failure {
-        Failure::environment("path", error.to_string()).next(error.next())
+        let code = match &error {
+            PathError::NoLedger { .. } => NO_LEDGER,
+            PathError::NoHome { .. }
+            | PathError::NotYours { .. }
+            | PathError::Empty
+            | PathError::NotUtf8 { .. }
+            | PathError::File(_) => "path",
+        };
+        Failure::environment(code, error.to_string()).next(error.next())
     }
 }
 
@@ -165,6 +177,23 @@ impl From<ParseError> for Failure {
     fn from(error: ParseError) -> Failure {
         Failure::usage(error.to_string())
     }
+}
+
+/// The refusal of a credential that would have been signed. It does not show it.
+pub(super) fn credential(found: &Found) -> Failure {
+    let Found { field, rule } = found;
+    let message = format!("{field} looks like a credential (rule {rule}); nothing was recorded");
+    let next = match field.as_str() {
+        "value" => "the same command with --redact, or with --extract sha256",
+        field if field.contains("argv") => {
+            "the same command with the credential in a variable: --env NAME --shell -- '… $NAME'"
+        }
+        _ => "the same command without it, in other words",
+    };
+    let details = json!({ "field": field, "rule": rule });
+    Failure::no("credential", message)
+        .next(next)
+        .details(details)
 }
 
 /// What to type after a refusal, by the rule.

@@ -2,8 +2,10 @@
 
 use super::args::{Check as CheckArgument, ProbeArgs, ProbeOptions};
 use super::context::Context;
+use super::failures;
 use super::report::Failure;
 use crate::command::Run;
+use crate::credential::{self, Found};
 use crate::event::{Compared, Comparison, ProbeReceipt, Redacted};
 use crate::hash::{self, SALT_BYTES};
 use crate::home::clock;
@@ -100,15 +102,11 @@ impl Observer {
             )
             .next("the same command again"));
         }
-        if let Some(value) = &seen.value
-            && !probe.redact()
-            && probe::looks_like_credential(value)
+        if let Some(value) = seen.value.as_ref().filter(|_| !probe.redact())
+            && let Some(rule) = credential::find(value.as_bytes())
         {
-            return Err(Failure::no(
-                "credential",
-                "the value looks like a credential; no receipt was recorded",
-            )
-            .next("the same command with --redact, or with --extract sha256"));
+            let field = "value".to_owned();
+            return Err(failures::credential(&Found { field, rule }));
         }
         self.receipt(probe, begun, secrets, seen)
     }
@@ -124,8 +122,12 @@ impl Observer {
         let outputs = seen.outputs.as_ref().map(|outputs| match probe.redact() {
             true => forgotten(outputs),
             false => {
-                captures = kept(outputs);
-                outputs.commitments()
+                let (stderr, stdout) = (keep(&outputs.stderr), keep(&outputs.stdout));
+                captures.extend([stderr.1, stdout.1].into_iter().flatten());
+                Outputs {
+                    stderr: stderr.0,
+                    stdout: stdout.0,
+                }
             }
         });
         let (mut value, mut redacted, mut compared) = (None, None, Vec::new());
@@ -227,32 +229,39 @@ pub fn secrets(
     Ok(secrets)
 }
 
-/// What is kept of output, under the commitments that the receipt holds.
-fn kept(outputs: &Captured) -> Vec<Capture> {
-    let keep = |stream: &CapturedStream| Capture {
+/// What is kept of a stream, under the commitment that the receipt holds: nothing, and a commitment
+/// to nothing, if there is a credential in it.
+fn keep(stream: &CapturedStream) -> (OutputCommitment, Option<Capture>) {
+    if stream.kept.is_empty() {
+        return (stream.commitment, None);
+    }
+    if credential::find(&stream.kept).is_some() {
+        return (forget(stream), None);
+    }
+    let capture = Capture {
         commitment: stream.commitment.kept.commitment,
         salt: stream.salt,
         bytes: Some(stream.kept.clone()),
     };
-    [&outputs.stderr, &outputs.stdout]
-        .into_iter()
-        .filter(|stream| !stream.kept.is_empty())
-        .map(keep)
-        .collect()
+    (stream.commitment, Some(capture))
 }
 
-/// Of a redacted probe's output nothing is kept: what was kept is committed to as nothing.
+/// Of a redacted probe's output nothing is kept.
 fn forgotten(outputs: &Captured) -> Outputs {
-    let forget = |stream: &CapturedStream| OutputCommitment {
+    Outputs {
+        stderr: forget(&outputs.stderr),
+        stdout: forget(&outputs.stdout),
+    }
+}
+
+/// That of a stream nothing was kept: what was kept is committed to as nothing.
+fn forget(stream: &CapturedStream) -> OutputCommitment {
+    OutputCommitment {
         kept: Committed {
             commitment: hash::commitment(&stream.salt, &[]),
             length: 0,
         },
         whole: stream.commitment.whole,
-    };
-    Outputs {
-        stderr: forget(&outputs.stderr),
-        stdout: forget(&outputs.stdout),
     }
 }
 
@@ -297,7 +306,12 @@ pub fn probe_of(
     }
     let probe = Probe::new(definition)?;
     probe::check_expressions(&probe).map_err(|error| Failure::usage(error.to_string()))?;
-    Ok(probe)
+    // Before it runs, not only before it is signed.
+    let texts = serde_json::to_value(&probe).unwrap_or_default();
+    match credential::find_in("probe", &texts) {
+        Some(found) => Err(failures::credential(&found)),
+        None => Ok(probe),
+    }
 }
 
 fn apply(options: &ProbeOptions, definition: &mut Definition) -> Result<(), Failure> {

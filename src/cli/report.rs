@@ -1,5 +1,6 @@
 //! How a command ends: its exit, and a failure's message, evidence and next command.
 
+use crate::credential;
 use crate::types::Seq;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -95,7 +96,17 @@ impl Failure {
     }
 
     /// Exit 2, code `usage`: the command line is wrong.
+    ///
+    /// Such messages show what was typed, but no credential.
     pub fn usage(message: impl Into<String>) -> Failure {
+        let message = message.into();
+        let message = match credential::find(message.as_bytes()) {
+            Some(rule) => format!(
+                "what was typed is not understood, and not shown: it looks like a credential \
+                 (rule {rule})"
+            ),
+            None => message,
+        };
         Failure::new(Exit::Usage, "usage", message)
     }
 

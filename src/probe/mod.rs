@@ -3,7 +3,6 @@
 //! Only [`run`] starts a process. Everything a probe prints is data: it is bounded, hashed and
 //! judged, never obeyed.
 
-mod credential;
 mod descendants;
 mod extract;
 mod files;
@@ -13,7 +12,6 @@ mod output;
 mod run;
 mod schema;
 
-pub use credential::looks_like_credential;
 pub use extract::{ExpressionError, check_expressions, met_by_empty_output};
 pub use files::file_digests;
 pub use output::{Captured, CapturedStream, KEPT_BYTES_MAX};

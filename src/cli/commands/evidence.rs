@@ -102,7 +102,25 @@ pub(super) fn told(receipt: &ProbeReceipt) -> String {
         true => String::new(),
         false => format!(", not met: {}", unmet.join(", ")),
     };
-    format!("{end}{value}{unmet}")
+    let not_kept = not_kept(receipt);
+    let not_kept = match not_kept.is_empty() {
+        true => String::new(),
+        false => format!(
+            ", {} not kept: it holds what looks like a credential",
+            not_kept.join(" and ")
+        ),
+    };
+    format!("{end}{value}{unmet}{not_kept}")
+}
+
+/// The streams of which nothing was kept although something was printed and nothing is redacted.
+fn not_kept(receipt: &ProbeReceipt) -> Vec<&'static str> {
+    let outputs = receipt.outputs.iter().filter(|_| !receipt.probe.redact());
+    outputs
+        .flat_map(|both| [("stdout", both.stdout), ("stderr", both.stderr)])
+        .filter(|(_, stream)| stream.kept.length == 0 && stream.whole.length > 0)
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// Of a run that was not successful, the end of what it printed, as far as it is kept.
@@ -147,6 +165,7 @@ pub(super) fn seen_json(receipt: &ProbeReceipt) -> Map<String, Json> {
         .map(|(expectation, judged)| json!({ "expect": expectation, "met": judged.met }))
         .collect();
     body.insert("expectations".into(), json!(expectations));
+    body.insert("not_kept".into(), json!(not_kept(receipt)));
     body
 }
 

@@ -13,9 +13,9 @@ use super::super::written::not_told;
 use super::session;
 use crate::append::{LedgerError, Pen};
 use crate::command::{self, Run};
+use crate::credential;
 use crate::event::NotProbedWhy;
 use crate::home::clock;
-use crate::probe;
 use crate::reverify::{self, Found, Planned, Turn, Turns};
 use crate::slice::Question;
 use crate::state::State;
@@ -360,7 +360,9 @@ fn judge_anew(
 fn recorded(receipt: Result<Seq, LedgerError>) -> Result<Found, Failure> {
     match receipt {
         Ok(seq) => Ok(Found::Receipt(seq)),
-        Err(LedgerError::Unspeakable(_)) => Ok(Found::NotProbed(NotProbedWhy::NotRun)),
+        Err(LedgerError::Unspeakable(_) | LedgerError::Credential(_)) => {
+            Ok(Found::NotProbed(NotProbedWhy::NotRun))
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -370,7 +372,7 @@ fn check_assertable(state: &State, axis: Seq, value: &Value) -> Result<(), Failu
     let record = state.axes().get(&axis);
     let receipt = record.and_then(|record| state.receipts().get(&record.body.receipt));
     let redacted = receipt.is_some_and(|receipt| receipt.body.probe.redact());
-    if redacted || probe::looks_like_credential(value.as_str()) {
+    if redacted || credential::find(value.as_str().as_bytes()).is_some() {
         let what = if redacted {
             "is of a redacted axis"
         } else {
