@@ -54,7 +54,7 @@ pub enum Command {
     /// Make a ledger here, and a key of your own
     #[command(after_help = "Example:\n  handoff init --name staging")]
     Init(Init),
-    /// Make, show, list, authorize or revoke keys
+    /// Make, show, list, authorize, rotate or revoke keys
     #[command(subcommand)]
     Key(Key),
     /// Pin the root keys that ledgers are judged by
@@ -146,6 +146,9 @@ pub enum Command {
     /// Make a ledger file of an export
     #[command(after_help = "Example:\n  handoff import ledger.jsonl --to restored.db")]
     Import(Import),
+    /// Look whether this machine can keep a ledger, and what to do if not
+    #[command(after_help = "Example:\n  handoff doctor --json")]
+    Doctor,
     /// Watch a whole handoff, with real probes, in a scratch folder
     #[command(after_help = "Example:\n  handoff demo")]
     Demo(Demo),

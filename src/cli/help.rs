@@ -34,7 +34,7 @@ const OTHER: [(&str, &[&str]); 4] = [
     ("Trust", &["key", "trust", "acknowledge", "upgrade"]),
     (
         "Program",
-        &["demo", "completions", "man", "help", "version"],
+        &["doctor", "demo", "completions", "man", "help", "version"],
     ),
 ];
 

@@ -10,6 +10,11 @@ use std::fmt;
 
 pub(super) use ed25519_dalek::pkcs8::spki::der::zeroize::Zeroizing;
 
+/// How many characters of base64 OpenSSH writes to a line.
+const OPENSSH_WIDTH: usize = 70;
+/// How many there may be.
+const OPENSSH_WIDTHS: [usize; 3] = [64, OPENSSH_WIDTH, 76];
+
 /// What a text that should be a key is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
@@ -223,7 +228,8 @@ fn from_pkcs8(text: &str) -> Result<SigningKey, KeyTextError> {
 
 fn from_openssh(text: &str) -> Result<SigningKey, KeyTextError> {
     use ssh_key::Error::{AlgorithmUnknown, AlgorithmUnsupported};
-    let read = ssh_key::PrivateKey::from_openssh(text).map_err(|error| {
+    let text = wrapped(text)?;
+    let read = ssh_key::PrivateKey::from_openssh(text.as_str()).map_err(|error| {
         if matches!(error, AlgorithmUnknown | AlgorithmUnsupported { .. }) {
             not_secret(KeyKind::OtherSecret)
         } else {
@@ -239,6 +245,35 @@ fn from_openssh(text: &str) -> Result<SigningKey, KeyTextError> {
     };
     let signing = SigningKey::from_seed(pair.private.to_bytes());
     with_half(with_half(signing, outer.0)?, pair.public.0)
+}
+
+/// The text with its base64 in lines of 70, as OpenSSH writes it and the library demands. Other tools
+/// write lines of 64 (RFC 7468 section 2) or 76 (RFC 2045 section 6.8); here all have one length but the
+/// last.
+fn wrapped(text: &str) -> Result<Zeroizing<String>, KeyTextError> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let (Some(last), first) = (lines.pop(), lines.first().copied()) else {
+        return Err(KeyTextError::Broken);
+    };
+    let body = lines.get(1..).unwrap_or_default();
+    let width = body.first().map_or(0, |line| line.len());
+    let (short, full) = body.split_last().ok_or(KeyTextError::Broken)?;
+    let is_even = full.iter().all(|line| line.len() == width) && short.len() <= width;
+    if !is_even || !OPENSSH_WIDTHS.contains(&width) && !full.is_empty() {
+        return Err(KeyTextError::Broken);
+    }
+    let mut wrapped = Zeroizing::new(String::with_capacity(text.len() * 2));
+    wrapped.push_str(first.unwrap_or_default());
+    for (place, character) in body.iter().flat_map(|line| line.chars()).enumerate() {
+        if place % OPENSSH_WIDTH == 0 {
+            wrapped.push('\n');
+        }
+        wrapped.push(character);
+    }
+    wrapped.push('\n');
+    wrapped.push_str(last);
+    wrapped.push('\n');
+    Ok(wrapped)
 }
 
 /// The key, if this is its public half. One that signed under another's public half would give

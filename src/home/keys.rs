@@ -8,8 +8,13 @@
 use super::files::{self, FileError, Links, Present};
 use super::key_text::{self, KeyKind, KeyTextError, Zeroizing};
 use super::paths::{LEDGER_FILE, LEDGER_FOLDER};
+use super::surroundings::Custody;
 use crate::key::SigningKey;
 use crate::types::{Name, PublicKey};
+#[cfg(target_os = "linux")]
+use rustix::process::DumpableBehavior;
+#[cfg(not(target_os = "linux"))]
+use rustix::process::Resource;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +36,17 @@ pub enum KeyFileError {
     Exposed {
         /// The file.
         path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Others may put another file in its place.
+    #[error(
+        "expected {} to be its owner's to write, found mode {mode:04o}: others could replace the key",
+        folder.display()
+    )]
+    ExposedFolder {
+        /// The folder that the file is in.
+        folder: PathBuf,
         /// Its permission bits.
         mode: u32,
     },
@@ -79,6 +95,9 @@ impl KeyFileError {
                 "chmod 600 {}; if others may have read it: handoff key revoke",
                 path.display()
             ),
+            KeyFileError::ExposedFolder { folder, .. } => {
+                format!("chmod go-w {}", folder.display())
+            }
             KeyFileError::Text { path, fault } => match fault {
                 KeyTextError::Kind { found, .. } if *found == KeyKind::Encrypted => format!(
                     "decrypt a copy, a PEM key with: openssl pkey -in {} -out COPY",
@@ -146,6 +165,7 @@ pub fn resolve(given: Option<&OsStr>, folder: &Path) -> Result<PathBuf, KeyFileE
 ///
 /// A file there already; a place inside a ledger's folder; a refusal by the system.
 pub fn create(path: &Path, seed: [u8; 32]) -> Result<SigningKey, KeyFileError> {
+    keep_memory_private();
     let seed = Zeroizing::new(seed);
     let pem = key_text::to_pem(*seed).map_err(text_of(path))?;
     refuse_in_ledger(path)?;
@@ -161,14 +181,38 @@ pub fn create(path: &Path, seed: [u8; 32]) -> Result<SigningKey, KeyFileError> {
 /// A file that is a link or not regular, too large, inside a ledger's folder, or open to others;
 /// anything but one whole, unencrypted Ed25519 key whose halves belong together.
 pub fn read(path: &Path) -> Result<SigningKey, KeyFileError> {
+    keep_memory_private();
     let file = files::read(path, KEY_FILE_BYTES_MAX, Links::Refuse)?;
     let bytes = Zeroizing::new(file.bytes);
     if file.mode & 0o077 != 0 {
         let (path, mode) = (path.to_owned(), file.mode);
         return Err(KeyFileError::Exposed { path, mode });
     }
+    let folder = files::folder_of(path);
+    let custody = Custody::of(folder)?;
+    if custody.others_write {
+        let (folder, mode) = (folder.to_owned(), custody.mode);
+        return Err(KeyFileError::ExposedFolder { folder, mode });
+    }
     refuse_in_ledger(path)?;
     key_text::secret(&bytes).map_err(text_of(path))
+}
+
+/// Keeps this process's memory, in which a secret key is or soon will be, out of core dumps, and on
+/// Linux out of other processes' reach by way of ptrace(2). What it starts is not concerned there.
+fn keep_memory_private() {
+    // Where the system refuses, the key is as safe as it was: nothing better is left to be done.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let maximum = rustix::process::getrlimit(Resource::Core).maximum;
+        let none = rustix::process::Rlimit {
+            current: Some(0),
+            maximum,
+        };
+        let _ = rustix::process::setrlimit(Resource::Core, none);
+    }
 }
 
 /// A key's file in the folder of keys.

@@ -5,6 +5,7 @@
 //!  keys.rs    files of keys ───────────┬─▶ key_text.rs         scope.rs   where a session runs
 //!  pins.rs    whose ledgers to trust ──┴─▶ files.rs   read whole, written whole
 //!  view.rs    the index of a ledger ──────▶ memory.rs  what outlives it
+//!                                          surroundings.rs   file systems, and who may write
 //! ```
 
 pub mod clock;
@@ -15,6 +16,7 @@ pub mod memory;
 pub mod paths;
 pub mod pins;
 pub mod scope;
+pub mod surroundings;
 pub mod view;
 
 pub use files::{FileError, FileKind};

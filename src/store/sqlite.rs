@@ -12,6 +12,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// The version of the one SQLite that this program is built with.
+pub fn version() -> &'static str {
+    rusqlite::version()
+}
+
 /// How long a connection waits for another one's lock unless told otherwise.
 pub const WAIT: Duration = Duration::from_secs(5);
 

@@ -25,8 +25,11 @@ pub enum Key {
     #[command(after_help = "Example:\n  handoff key new")]
     New {
         /// Where to write it (default: the data folder)
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", conflicts_with = "label")]
         out: Option<PathBuf>,
+        /// What it is called in the data folder, and by --key (default: default)
+        #[arg(long, value_name = "L")]
+        label: Option<Name>,
     },
     /// Print the public half of your key
     #[command(after_help = "Example:\n  handoff key show > me.pub")]
@@ -49,6 +52,26 @@ pub enum Key {
         /// Let it record (the default if --admin is not given)
         #[arg(long)]
         recorder: bool,
+    },
+    /// As admin: let a new key write in an old one's place, and end the old one's authority
+    #[command(after_help = "Example:\n  \
+        handoff key new --label ci-2 && handoff key rotate ci.pub ci-2.pub --label ci-2\n\n\
+        Both happen or neither. What the old key wrote stands; where it was stolen, revoke it with\n\
+        --compromised-since instead. Seal its open sessions first, for no other key can. The root\n\
+        key is not rotated: it names the ledger. Keep it offline, and let an admin do the rest.")]
+    Rotate {
+        /// The key that goes, or a file that holds it
+        #[arg(value_name = "OLD")]
+        old: KeySource,
+        /// The key that comes, or a file that holds it
+        #[arg(value_name = "NEW")]
+        new: KeySource,
+        /// What the new key is called
+        #[arg(long, value_name = "L")]
+        label: Name,
+        /// Why
+        #[arg(long, value_name = "R", default_value = "rotated")]
+        reason: Text,
     },
     /// End a key's authority, from now or from an event on
     #[command(after_help = "Example:\n  \

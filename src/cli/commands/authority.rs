@@ -44,6 +44,70 @@ pub(super) fn authorize(
     Ok(wrote(output, "key_authorize", &appended.head, &line, body))
 }
 
+/// Lets a new key write with the roles of an old one, which may not any more: both or neither.
+pub(super) fn rotate(
+    context: &mut Context<'_>,
+    keys: [&KeySource; 2],
+    label: &Name,
+    reason: &Text,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let [old, new] = keys.map(context::public_key);
+    let (old, new) = (old?, new?);
+    let signer = context.signer()?;
+    let question = Question {
+        sessions: true,
+        ..Question::default()
+    };
+    let state = context.ask(&question)?;
+    if state.ledger().is_some_and(|ledger| ledger.root == old) {
+        let message = format!(
+            "{} is the root key: it names the ledger, for good",
+            old.short()
+        );
+        let next = "handoff key authorize KEY --label NAME --admin, and the root key kept offline; \
+                    if it was stolen: handoff init elsewhere";
+        return Err(Failure::no("root_irrevocable", message).next(next));
+    }
+    let roles = state.keys().get(&old).map(|known| known.roles.clone());
+    let Some(roles) = roles else {
+        let message = format!("the ledger does not know key {}", old.short());
+        return Err(Failure::no("key_unknown", message).next("handoff key list"));
+    };
+    let open: Vec<Seq> = (state.sessions().iter())
+        .filter(|(_, session)| session.is_open() && session.opened.key == old)
+        .map(|(seq, _)| *seq)
+        .collect();
+    let authorised = KeyAuthorized {
+        key: new,
+        label: label.clone(),
+        roles: Ascending::from_unordered(roles.iter().copied()),
+    };
+    let revoked = KeyRevoked {
+        compromised_since: None,
+        key: old,
+        reason: reason.clone(),
+    };
+    let appended = context
+        .ledger
+        .append(&signer, clock::now, &question, |pen| {
+            pen.write(Seq::ZERO, authorised)?;
+            pen.write(Seq::ZERO, revoked).map_err(Failure::from)
+        })?;
+    let mut line = format!("key {} writes in place of {}", new.short(), old.short());
+    for session in &open {
+        line.push_str(&format!(
+            "\nsession {session} is still open, and its key may not write any more; next: handoff \
+             session abandon {session} --reason WHY"
+        ));
+    }
+    let body = json!({
+        "seq": appended.outcome, "key": new, "label": label, "roles": roles, "revoked": old,
+        "open_sessions": open,
+    });
+    Ok(wrote(output, "key_rotate", &appended.head, &line, body))
+}
+
 /// Ends a key's authority.
 pub(super) fn revoke(
     context: &mut Context<'_>,

@@ -10,6 +10,7 @@ use crate::home::keys;
 use crate::home::paths::{self, PathError};
 use crate::slice::Question;
 use crate::state::State;
+use crate::types::Name;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -20,11 +21,17 @@ const SCHEMA_LIST: &str = "handoff.keys.v1";
 pub(super) fn new(
     common: &Common,
     out: Option<&Path>,
+    label: Option<&Name>,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let path = match out {
-        Some(path) => path.to_owned(),
-        None => keys::default_path(&context::folders(common).keys()?),
+    let folder = || context::folders(common).keys();
+    let path = match (out, label) {
+        (Some(path), _) => path.to_owned(),
+        (None, None) => keys::default_path(&folder()?),
+        (None, Some(label)) => keys::path_of(&folder()?, label).ok_or_else(|| {
+            let message = format!("{label} has a / in it, and is no name of a file");
+            Failure::usage(message).next("handoff key new --label ANOTHER")
+        })?,
     };
     let public = keys::create(&path, clock::random()?)?.public();
     output.line(&public.to_string());

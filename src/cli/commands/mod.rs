@@ -6,6 +6,7 @@ mod can;
 mod claims;
 mod compare;
 mod demo;
+mod doctor;
 mod erase;
 mod evidence;
 mod export;
@@ -84,6 +85,7 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Head => head::run(common, output),
         Command::Export(asked) => export::run(common, asked, output),
         Command::Import(asked) => import::run(common, asked, output),
+        Command::Doctor => doctor::run(common, output),
         Command::Demo(asked) => demo::demo(asked, output),
         Command::Completions(asked) => help::completions(asked, output),
         Command::Man(asked) => help::man(asked, output),
@@ -130,7 +132,19 @@ fn key(common: &Common, asked: &Key, output: &mut Output) -> Result<Exit, Failur
             *compromised_since,
             output,
         ),
-        Key::New { out } => key_read::new(common, out.as_deref(), output),
+        Key::Rotate {
+            old,
+            new,
+            label,
+            reason,
+        } => authority::rotate(
+            &mut Context::open(common)?,
+            [old, new],
+            label,
+            reason,
+            output,
+        ),
+        Key::New { out, label } => key_read::new(common, out.as_deref(), label.as_ref(), output),
         Key::Show => key_read::show(common, output),
         Key::List => key_read::list(common, output),
     }

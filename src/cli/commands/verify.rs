@@ -52,7 +52,15 @@ pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Res
     }
 }
 
-fn verify(common: &Common, request: &Verify, output: &mut Output) -> Result<Verified, Failure> {
+/// What is found of the ledger or file that was asked for.
+///
+/// # Errors
+/// If it could not be looked at, which says nothing of it.
+pub(super) fn verify(
+    common: &Common,
+    request: &Verify,
+    output: &mut Output,
+) -> Result<Verified, Failure> {
     let folders = context::folders(common);
     let (path, whose) = match &request.file {
         Some(path) => (path.clone(), Whose::Unknown),
@@ -95,8 +103,9 @@ fn verify(common: &Common, request: &Verify, output: &mut Output) -> Result<Veri
 }
 
 /// What was found.
-struct Verified {
-    report: Report,
+pub(super) struct Verified {
+    /// The verdict, and all that it rests on.
+    pub(super) report: Report,
     /// Digest and length of the file, where it was read whole.
     file: Option<Value>,
     /// The rollbacks of this ledger that this machine accepted.

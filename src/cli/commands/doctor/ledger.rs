@@ -1,0 +1,211 @@
+//! The ledger at hand: verified whole, against what this machine saw of it before.
+
+use super::super::verify;
+use super::{Check, Found, Name, custody};
+use crate::cli::args::{Common, Verify};
+use crate::cli::context::Context;
+use crate::cli::output::Output;
+use crate::cli::report::{Exit, Failure};
+use crate::home::clock;
+use crate::home::paths::Folders;
+use crate::slice::Question;
+use crate::store::Read;
+use crate::store::index::IndexFile;
+use crate::store::sqlite::SqliteLedger;
+use crate::types::{Head, PublicKey, Time};
+use crate::verify::{Basis, By, Report, Verification};
+use std::path::Path;
+
+/// The first moment at which this program can have run: a clock before it was never set.
+const EARLIEST: &str = "2020-01-01T00:00:00.000Z";
+/// How far ahead of the clock an event may be dated, in milliseconds (rule 17).
+const AHEAD_MS_MAX: i64 = 5 * 60 * 1000;
+
+pub(super) fn checks(
+    common: &Common,
+    folders: &Folders,
+    path: &Path,
+    signer: Option<&PublicKey>,
+) -> Vec<Check> {
+    // Its lines are the report's, which is told here in other words.
+    let asked = Verify { file: None };
+    let report = match verify::verify(common, &asked, &mut Output::mute()) {
+        Ok(verified) => verified.report,
+        Err(failure) => return vec![Check::failed(Name::Ledger, failure), clock_alone()],
+    };
+    let view = view(&report, folders);
+    let authority = match view.found {
+        Found::Ok => authority(common, signer),
+        Found::Warn | Found::Failed(_) | Found::Skipped => {
+            Check::skipped(Name::KeyAuthority, "it is read by the view")
+        }
+    };
+    vec![
+        ledger(&report, path),
+        rollback(&report),
+        view,
+        pins(&report),
+        authority,
+        clock(&report, path),
+    ]
+}
+
+fn authority(common: &Common, signer: Option<&PublicKey>) -> Check {
+    let state = Context::open(common).and_then(|context| {
+        let state = context.ledger.ask(&Question::default());
+        state.map_err(Failure::from)
+    });
+    match state {
+        Ok(state) => custody::authority(signer, &state),
+        Err(failure) => Check::failed(Name::KeyAuthority, failure),
+    }
+}
+
+fn ledger(report: &Report, path: &Path) -> Check {
+    let told = format!("{}: {} events, ", path.display(), report.events);
+    let first = report.faults.items().first();
+    let why = match (first, report.refused.items().first()) {
+        (Some(fault), _) => format!(": {}", fault.detail),
+        (None, Some(refused)) => format!(": event {} by {}", refused.seq, refused.rule),
+        (None, None) => String::new(),
+    };
+    let told = format!("{told}{}{why}", report.result.as_str());
+    let exit = match report.result {
+        Verification::Verified | Verification::SelfConsistent => {
+            return Check::ok(Name::Ledger, told);
+        }
+        Verification::Tampered | Verification::Unlawful => Exit::Integrity,
+        Verification::Undetermined | Verification::Incomplete | Verification::Empty => {
+            Exit::CannotJudge
+        }
+        Verification::Error => Exit::Environment,
+    };
+    Check::new(Name::Ledger, Found::Failed(exit), told).next("handoff verify")
+}
+
+fn rollback(report: &Report) -> Check {
+    let is_other = |kind: &str| ["rollback", "fork"].contains(&kind);
+    let mut faults = report.faults.items().iter();
+    if let Some(fault) = faults.find(|fault| is_other(fault.kind)) {
+        let failure = Failure::integrity("rollback", fault.detail.clone());
+        let next = "restore the newer file, or: handoff acknowledge --rollback --reason WHY";
+        return Check::failed(Name::Rollback, failure.next(next));
+    }
+    match (report.end.by, report.end.seq) {
+        (By::None, _) | (_, None) => Check::warn(
+            Name::Rollback,
+            "nothing outside the ledger says where it ended: it may have been cut back",
+            "handoff head >> HEADS, kept on another machine",
+        ),
+        (_, Some(seq)) => Check::ok(
+            Name::Rollback,
+            format!("all that was known of it is there, up to event {seq}"),
+        ),
+    }
+}
+
+fn view(report: &Report, folders: &Folders) -> Check {
+    let (Some(id), Some(head)) = (report.ledger, report.head) else {
+        return Check::skipped(Name::View, "there is no intact event");
+    };
+    let path = match folders.view(&id) {
+        Ok(path) => path,
+        Err(error) => return Check::failed(Name::View, error.into()),
+    };
+    if !path.exists() {
+        let detail = "there is none yet: a rollback before now would not be noticed";
+        return Check::warn(Name::View, detail, "handoff head, which makes it");
+    }
+    match IndexFile::open(&path).and_then(|index| index.head()) {
+        Ok(Some((seq, leaf))) if (seq, leaf) == (head.seq, head.leaf) => {
+            let detail = format!("{} is at the ledger's head, {seq}", path.display());
+            Check::ok(Name::View, detail)
+        }
+        Ok(Some((seq, _))) if seq < head.seq => {
+            let detail = format!(
+                "it is at event {seq}, and is brought to {} when used",
+                head.seq
+            );
+            Check::ok(Name::View, detail)
+        }
+        Ok(_) => {
+            let failure = Failure::integrity("rollback", "its head is none of the ledger's events");
+            Check::failed(Name::View, failure.next("handoff verify"))
+        }
+        Err(error) => Check::warn(
+            Name::View,
+            error.to_string(),
+            "handoff head: it is built anew",
+        ),
+    }
+}
+
+fn pins(report: &Report) -> Check {
+    let Some(root) = report.signer.root_key else {
+        return Check::skipped(Name::Pins, "there is no root key to pin");
+    };
+    match report.signer.basis {
+        Basis::Pinned => Check::ok(Name::Pins, format!("root key {root} is pinned here")),
+        Basis::Given => Check::ok(Name::Pins, format!("root key {root} was given")),
+        Basis::Unpinned => {
+            let message = format!("root key {root} is not pinned: whose ledger is it?");
+            let next = "handoff trust add KEY, with the root key as its owner gave it to you";
+            let failure = Failure::cannot_judge("unpinned_root", message);
+            Check::failed(Name::Pins, failure.next(next))
+        }
+    }
+}
+
+/// The clock against itself, where there is no event to compare it with.
+pub(super) fn clock_alone() -> Check {
+    let now = clock::now();
+    match never_set(now) {
+        Some(check) => check,
+        None => Check::ok(Name::Clock, now.to_string()),
+    }
+}
+
+fn never_set(now: Time) -> Option<Check> {
+    let earliest: Option<Time> = EARLIEST.parse().ok();
+    let early = earliest.is_some_and(|earliest| now < earliest);
+    early.then(|| {
+        let message = format!("it says {now}: it was never set, and events would be dated by it");
+        let failure = Failure::environment("clock", message);
+        Check::failed(Name::Clock, failure.next("set the clock"))
+    })
+}
+
+fn clock(report: &Report, path: &Path) -> Check {
+    let now = clock::now();
+    if let Some(check) = never_set(now) {
+        return check;
+    }
+    let last = report.head.and_then(|head| dated(path, &head));
+    let ahead = last.filter(|last| last.ms().saturating_sub(now.ms()) > AHEAD_MS_MAX);
+    if let Some(ahead) = ahead {
+        let detail = format!(
+            "it says {now}, and the last event is dated {ahead}: what is dated ahead is unverifiable \
+             until then"
+        );
+        return Check::warn(
+            Name::Clock,
+            detail,
+            "set the clock, here or where that was signed",
+        );
+    }
+    match report.clock_went_back.items().first() {
+        Some(first) => {
+            let detail = format!("{now}; a signer's clock went back, first at event {first}");
+            Check::warn(Name::Clock, detail, format!("handoff show {first}"))
+        }
+        None => Check::ok(Name::Clock, now.to_string()),
+    }
+}
+
+/// The time of the last event.
+fn dated(path: &Path, head: &Head) -> Option<Time> {
+    let store = SqliteLedger::open(path, crate::store::sqlite::WAIT).ok()?;
+    let record = store.get(head.seq).ok()??;
+    let event = crate::format::decode(record.event_bytes()?).ok()?;
+    Some(event.time)
+}
