@@ -121,7 +121,7 @@ impl From<MemoryError> for Failure {
             MemoryError::Path(error) => error.into(),
             MemoryError::Exposed { .. }
             | MemoryError::Unreadable { .. }
-            | MemoryError::Locked { .. }
+            | MemoryError::Lock(_)
             | MemoryError::File(_) => Failure::environment("memory", error.to_string())
                 .retryable()
                 .next("the same command again, or with XDG_STATE_HOME set to a folder of yours"),

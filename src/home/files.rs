@@ -245,29 +245,6 @@ fn beside(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, FileErro
     Ok(file)
 }
 
-/// Waits for a lock by the name of a file that holds nothing; it is held until it is dropped.
-/// `None` if somebody else held it for too long.
-pub(super) fn lock(path: &Path) -> Result<Option<File>, FileError> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(FileError::io("open the lock", path))?;
-    let began = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(Some(file)),
-            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => {
-                std::thread::sleep(LOCK_POLL);
-            }
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(source)) => return Err(FileError::io("lock", path)(source)),
-        }
-    }
-}
-
 /// Makes a folder and those above it, each its owner's alone (0700); existing ones stay as they
 /// are.
 pub(super) fn make_folder(folder: &Path) -> Result<(), FileError> {
@@ -276,6 +253,80 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), FileError> {
         .mode(FOLDER_MODE)
         .create(folder)
         .map_err(FileError::io("make the folder", folder))
+}
+
+/// The bytes of a regular file that somebody named, of at most `max`.
+///
+/// # Errors
+///
+/// Anything but a regular file; a larger one; what the system refused.
+pub fn read_given(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
+    Ok(read(path, max, Links::Follow)?.bytes)
+}
+
+/// Writes a new file for others to read, synced; one that is there already is left alone, as is
+/// what a link leads to.
+///
+/// # Errors
+///
+/// [`FileError::Exists`]; what the system refused, and then no file is left.
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let path = path.to_owned();
+            return Err(FileError::Exists { path });
+        }
+        Err(error) => return Err(FileError::io("write", path)(error)),
+    };
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // Nothing is left to be said beyond why it failed.
+        let _ = std::fs::remove_file(path);
+    }
+    written.map_err(FileError::io("write", path))
+}
+
+/// Another process is changing a file and does not end.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// It holds the lock.
+    #[error("expected the lock {} within 5 s, found it held", path.display())]
+    Held {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Waits for the lock of a file, which holds until what is returned is dropped or the process
+/// ends. It is on a file beside it, since the file itself is another one after each change.
+pub(super) fn lock(path: &Path) -> Result<File, LockError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".lock");
+    let path = PathBuf::from(beside);
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(FileError::io("open the lock", &path))?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => {
+                std::thread::sleep(LOCK_POLL);
+            }
+            Err(TryLockError::WouldBlock) => return Err(LockError::Held { path }),
+            Err(TryLockError::Error(source)) => {
+                return Err(FileError::io("lock", &path)(source).into());
+            }
+        }
+    }
 }
 
 fn sync_folder(folder: &Path) -> Result<(), FileError> {

@@ -5,7 +5,7 @@
 //! not make a ledger that was rolled back look whole. One file per ledger lies beside its view,
 //! and one for all ledgers lists the files that this machine made, imported or wrote to.
 
-use super::files::{self, FileError, Links, Present};
+use super::files::{self, FileError, Links, LockError, Present};
 use super::paths::{Folders, PathError, make_folder, user};
 use crate::types::{Leaf, LedgerId, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
@@ -39,11 +39,8 @@ pub enum MemoryError {
         detail: String,
     },
     /// Another process has been changing it for too long.
-    #[error("another process has held {} for too long", path.display())]
-    Locked {
-        /// The lock.
-        path: PathBuf,
-    },
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The folders of this user could not be found or made.
     #[error(transparent)]
     Path(#[from] PathError),
@@ -243,11 +240,7 @@ fn unreadable(path: &Path) -> impl FnOnce(serde_json::Error) -> MemoryError + us
 fn lock(path: &Path) -> Result<File, MemoryError> {
     let folder = files::folder_of(path);
     make_folder(folder)?;
-    let path = folder.join("lock");
-    match files::lock(&path)? {
-        Some(held) => Ok(held),
-        None => Err(MemoryError::Locked { path }),
-    }
+    Ok(files::lock(path)?)
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 //! ```text
 //!  paths.rs   which folders, which ledger, which root          clock.rs   the time, random bytes
 //!  keys.rs    files of keys ───────────┬─▶ key_text.rs         scope.rs   where a session runs
-//!  pins.rs    whose ledgers to trust ──┴─▶ files.rs   read whole, written whole
-//!  view.rs    the index of a ledger ──────▶ memory.rs  what outlives it
-//!                                          surroundings.rs   file systems, and who may write
+//!  pins.rs    whose ledgers to trust ──┼─▶ files.rs   read whole, written whole
+//!  witness.rs what was seen of ledgers ┤                  surroundings.rs   who may write where
+//!  view.rs    the index of a ledger ───┴─▶ memory.rs  what outlives it
 //! ```
 
 pub mod clock;
@@ -18,5 +18,6 @@ pub mod pins;
 pub mod scope;
 pub mod surroundings;
 pub mod view;
+pub mod witness;
 
-pub use files::{FileError, FileKind};
+pub use files::{FileError, FileKind, LockError, read_given, write_new};

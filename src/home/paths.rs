@@ -130,6 +130,16 @@ impl Folders {
         Ok(known(&self.config, "XDG_CONFIG_HOME")?.join("trust"))
     }
 
+    /// The key of this machine as a witness, apart from those that sign events.
+    pub fn witness_key(&self) -> Result<PathBuf, PathError> {
+        Ok(known(&self.data, "XDG_DATA_HOME")?.join("witness/key.pem"))
+    }
+
+    /// The folder of what this machine saw of ledgers as a witness.
+    pub fn witnessed(&self) -> Result<PathBuf, PathError> {
+        Ok(known(&self.state, "XDG_STATE_HOME")?.join("witness"))
+    }
+
     /// The file of this machine's view of a ledger.
     pub fn view(&self, ledger: &LedgerId) -> Result<PathBuf, PathError> {
         let views = known(&self.state, "XDG_STATE_HOME")?.join("views");

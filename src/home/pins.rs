@@ -3,17 +3,17 @@
 //! One pin a line: the ledger's id or `*`, the root key, and, if wanted, a comment, with one space
 //! between. Empty lines and lines that begin with `#` say nothing. Any other line is an error.
 
-use super::files::{self, FileError, Links, Present};
+use super::files::{self, FileError, Links, LockError, Present};
 use crate::key::{self, KeyFault};
 use crate::types::{LedgerId, PublicKey};
 use std::fmt;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Largest pins file, in bytes.
 pub const PINS_BYTES_MAX: u64 = 1024 * 1024;
 /// Longest comment, in bytes.
 pub const COMMENT_BYTES_MAX: usize = 256;
+
 /// What a pin holds for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PinnedLedger {
@@ -112,11 +112,8 @@ pub enum PinError {
         given: PublicKey,
     },
     /// Another process is changing the pins and does not end.
-    #[error("expected the lock {} within 5 s, found it held", path.display())]
-    Locked {
-        /// The lock file.
-        path: PathBuf,
-    },
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The system refused.
     #[error(transparent)]
     File(#[from] FileError),
@@ -133,7 +130,7 @@ impl PinError {
             PinError::NotText { path } => format!("move {} away, then pin anew", path.display()),
             PinError::Exposed { path, .. } => format!("chmod go-w {}", path.display()),
             PinError::OtherRoot { pinned, .. } => format!("handoff trust remove {pinned}"),
-            PinError::Locked { .. } => "try again".to_owned(),
+            PinError::Lock(_) => "try again".to_owned(),
             PinError::File(_) => "--trust KEY pins for one command".to_owned(),
         }
     }
@@ -290,7 +287,7 @@ fn change<T>(
     // What a link leads to is replaced, not the link.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     files::make_folder(files::folder_of(&path))?;
-    let _lock = lock(&path)?;
+    let _lock = files::lock(&path)?;
     let before = Pins::read(&path)?;
     let mut after = before.clone();
     let outcome = edit(&mut after)?;
@@ -298,16 +295,6 @@ fn change<T>(
         files::write(&path, after.to_text().as_bytes(), Present::Replace)?;
     }
     Ok(outcome)
-}
-
-fn lock(pins: &Path) -> Result<File, PinError> {
-    let mut path = pins.as_os_str().to_owned();
-    path.push(".lock");
-    let path = PathBuf::from(path);
-    match files::lock(&path)? {
-        Some(held) => Ok(held),
-        None => Err(PinError::Locked { path }),
-    }
 }
 
 fn parse(line: &str) -> Result<Line, PinFault> {
