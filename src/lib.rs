@@ -20,6 +20,7 @@ pub mod checkpoint;
 pub mod command;
 pub mod comparator;
 pub mod credential;
+mod demand;
 pub mod env_name;
 pub mod event;
 pub mod expectation;

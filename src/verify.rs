@@ -8,11 +8,14 @@
 //! Nothing is ever run, and nothing recorded is believed beyond what its signature says.
 
 use crate::chain::{Remembered, Walk};
+use crate::checkpoint::Expected;
+use crate::demand::Demand;
 use crate::event::{Body, ProbeReceipt};
 use crate::hash;
 use crate::merkle::Tree;
+use crate::note::VerifierKey;
 use crate::state::State;
-use crate::types::{Digest, Head, HeadLine, Leaf, LedgerId, Seq};
+use crate::types::{Digest, Head, Leaf, Seq};
 pub use crate::verify_report::{
     Basis, By, End, FAULTS_MAX, Fault, Listed, RefusedEvent, Report, Signer, Verification,
 };
@@ -22,7 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, Default)]
 pub struct Outside {
     /// The head that somebody wrote down.
-    pub expect: Option<HeadLine>,
+    pub expect: Option<Expected>,
+    /// The witnesses that must have cosigned it, if it is a checkpoint.
+    pub witnesses: Vec<VerifierKey>,
     /// The head that this machine verified before.
     pub view: Option<(Seq, Leaf)>,
     /// Whether the records are read elsewhere than where this machine keeps the ledger: an older
@@ -50,8 +55,8 @@ pub struct Verifier {
     incomplete: Vec<String>,
     not_proven: Vec<String>,
     outside: Outside,
+    demand: Demand,
     first: Option<Leaf>,
-    seen_expected: Option<Leaf>,
     seen_viewed: Option<Leaf>,
     last: Option<Seq>,
     commitments: BTreeMap<Digest, Commitment>,
@@ -60,8 +65,10 @@ pub struct Verifier {
 
 impl Verifier {
     /// A verifier that awaits the first record.
-    pub fn new(outside: Outside) -> Verifier {
+    pub fn new(mut outside: Outside) -> Verifier {
+        let witnesses = std::mem::take(&mut outside.witnesses);
         Verifier {
+            demand: Demand::new(outside.expect.take(), witnesses),
             walk: Walk::from_genesis(),
             state: State::new(),
             tree: Tree::new(),
@@ -72,7 +79,6 @@ impl Verifier {
             not_proven: Vec::new(),
             outside,
             first: None,
-            seen_expected: None,
             seen_viewed: None,
             last: None,
             commitments: BTreeMap::new(),
@@ -100,6 +106,7 @@ impl Verifier {
                     self.commit(receipt);
                 }
                 self.state.apply(&event);
+                self.demand.event(seq, &self.tree, &self.state);
             }
             Ok(_) => {}
             Err(faults) => {
@@ -224,10 +231,7 @@ impl Verifier {
         if seq == Seq::ZERO {
             self.first = Some(leaf);
         }
-        let expected = self.outside.expect.as_ref().map(|head| head.seq);
-        if expected == Some(seq) {
-            self.seen_expected = Some(leaf);
-        }
+        self.demand.record(seq, leaf);
         if self.outside.view.is_some_and(|(viewed, _)| viewed == seq) {
             self.seen_viewed = Some(leaf);
         }
@@ -242,7 +246,9 @@ impl Verifier {
     /// As [`Verifier::finish`], with the state of the intact prefix.
     pub fn conclude(mut self, basis: Basis) -> (Report, State) {
         self.check_view();
-        self.check_expected();
+        for Fault { seq, kind, detail } in self.demand.faults(self.first) {
+            self.fault(seq, kind, detail);
+        }
         let head = self.state.head();
         let end = self.end(head.as_ref());
         let acknowledged = self.state.acknowledged();
@@ -332,26 +338,6 @@ impl Verifier {
         }
     }
 
-    fn check_expected(&mut self) {
-        let Some(expected) = self.outside.expect.clone() else {
-            return;
-        };
-        let ledger = self.first.map(|leaf| LedgerId(leaf.0).short());
-        if ledger.as_ref() == Some(&expected.ledger) && self.seen_expected == Some(expected.leaf) {
-            return;
-        }
-        let found = match (ledger, self.seen_expected) {
-            (None, _) => "nothing".to_owned(),
-            (Some(ledger), None) => format!("ledger {ledger} without that event"),
-            (Some(ledger), Some(leaf)) => {
-                let seq = expected.seq;
-                HeadLine { ledger, seq, leaf }.to_string()
-            }
-        };
-        let detail = format!("expected {expected}, found {found}");
-        self.fault(Some(expected.seq), "expect", detail);
-    }
-
     /// By what the end is known, and up to which event.
     fn end(&self, head: Option<&Head>) -> End {
         let none = End {
@@ -362,11 +348,10 @@ impl Verifier {
         let Some(head) = head else {
             return none;
         };
-        let expect = self.outside.expect.as_ref().map(|expect| expect.seq);
         let view = self.outside.view.map(|(seq, _)| seq);
-        let (by, seq) = match (expect, view) {
+        let (by, seq) = match (self.demand.seq(), view) {
             (Some(expect), Some(view)) if view > expect => (By::View, view),
-            (Some(expect), _) => (By::Expect, expect),
+            (Some(expect), _) => (self.demand.by(), expect),
             (None, Some(view)) => (By::View, view),
             (None, None) => return none,
         };

@@ -41,6 +41,8 @@ closed! {
     By {
         /// A head that somebody wrote down.
         Expect = "expect",
+        /// A checkpoint that every witness named cosigned.
+        Witness = "witness",
         /// What this machine verified before.
         View = "view",
         /// Nothing.

@@ -5,6 +5,7 @@ use super::examined::{Answers, AnyLedger, Examined};
 use super::output::Output;
 use super::quote::shell_quoted;
 use super::report::{Exit, Failure};
+use super::tree;
 use crate::append::LedgerError;
 use crate::home::clock;
 use crate::home::keys;
@@ -139,21 +140,10 @@ impl<'a, L: Answers> Context<'a, L> {
     }
 
     fn check_expected(&self) -> Result<(), Failure> {
-        let Some(expected) = &self.common.expect else {
-            return Ok(());
-        };
-        let head = self.head()?;
-        let found = self.ledger.leaf(expected.seq)?;
-        if expected.ledger == head.ledger.short() && found == Some(expected.leaf) {
-            return Ok(());
+        match &self.common.expect {
+            Some(expected) => tree::hold(self, expected),
+            None => Ok(()),
         }
-        let there = found.map_or("no event".to_owned(), |leaf| leaf.to_string());
-        let message = format!(
-            "expected {expected}, but ledger {} has {there} at {}",
-            head.ledger.short(),
-            expected.seq
-        );
-        Err(Failure::integrity("expect", message).next("handoff verify"))
     }
 
     /// The path of the key that signs.

@@ -126,6 +126,7 @@ impl Examined {
             expect: common.expect.clone(),
             view: seen(folders, &opened)?,
             elsewhere: true,
+            ..Outside::default()
         });
         source::walk(&mut opened, &mut verifier, &mut Output::mute())?;
         let basis = match verifier.state().ledger() {

@@ -4,6 +4,7 @@
 use super::report::Failure;
 use crate::append::LedgerError;
 use crate::credential::Found;
+use crate::home::FileError;
 use crate::home::clock::RandomError;
 use crate::home::keys::KeyFileError;
 use crate::home::memory::MemoryError;
@@ -11,6 +12,7 @@ use crate::home::paths::PathError;
 use crate::home::pins::PinError;
 use crate::home::scope::ScopeError;
 use crate::home::view::ViewError;
+use crate::home::witness::WitnessError;
 use crate::probe_spec::ProbeError;
 use crate::rules::Refusal;
 use crate::store::StoreError;
@@ -146,6 +148,28 @@ impl From<PathError> for Failure {
 impl From<KeyFileError> for Failure {
     fn from(error: KeyFileError) -> Failure {
         Failure::environment("key_file", error.to_string()).next(error.next())
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Failure {
+        let code = match error {
+            FileError::Exists { .. } => "already_exists",
+            FileError::Io { .. } | FileError::NotRegular { .. } | FileError::TooLarge { .. } => {
+                "file"
+            }
+        };
+        Failure::environment(code, error.to_string()).next("the same command with another FILE")
+    }
+}
+
+impl From<WitnessError> for Failure {
+    fn from(error: WitnessError) -> Failure {
+        let failure = Failure::environment("witness", error.to_string()).next(error.next());
+        match error {
+            WitnessError::Lock(_) => failure.retryable(),
+            WitnessError::File(_) | WitnessError::Damaged { .. } => failure,
+        }
     }
 }
 

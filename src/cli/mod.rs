@@ -14,6 +14,7 @@ pub mod quote;
 pub mod render;
 pub mod report;
 pub mod source;
+mod tree;
 pub mod written;
 
 use output::Output;

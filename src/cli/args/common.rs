@@ -1,9 +1,10 @@
 //! The options of every command. They stand before the command or after it; only where a command
 //! has an option of that name itself (`--expect` of a probe, `--session` of the log) before it.
 
-use super::values::{KeySource, duration, session};
+use super::values::{KeySource, duration, expected, session};
+use crate::checkpoint::Expected;
 use crate::home::paths::Folders;
-use crate::types::{HeadLine, Seq};
+use crate::types::Seq;
 use clap::builder::Resettable;
 use clap::{Arg, ArgMatches, Args, Command};
 use std::path::PathBuf;
@@ -44,15 +45,16 @@ pub struct Common {
         hide_env_values = true
     )]
     pub trust: Vec<KeySource>,
-    /// Demand that the ledger holds this head
+    /// Demand that the ledger holds this head, or is as this checkpoint says
     #[arg(
         id = "head",
         long = "expect",
-        value_name = "HEAD",
+        value_name = "HEAD|FILE",
         env = "HANDOFF_EXPECT",
-        hide_env_values = true
+        hide_env_values = true,
+        value_parser = expected
     )]
-    pub expect: Option<HeadLine>,
+    pub expect: Option<Expected>,
     /// Wait this long for a lock (5s)
     #[arg(long, value_name = "D", value_parser = duration)]
     pub wait: Option<Duration>,

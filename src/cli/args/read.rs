@@ -1,7 +1,7 @@
 //! Commands that judge and show.
 
 use super::manage::Open;
-use super::values::{duration, session};
+use super::values::{Witnesses, duration, session, witnesses};
 use crate::types::{ClaimId, Seq};
 use clap::value_parser;
 use std::path::PathBuf;
@@ -71,11 +71,14 @@ pub struct Can {
 }
 
 /// `verify`
-#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct Verify {
     /// A ledger or an export, opened as evidence (default: the ledger at hand)
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Demand that this witness cosigned the checkpoint of --expect (repeatable)
+    #[arg(long = "witness", value_name = "VKEY|FILE", value_parser = witnesses)]
+    pub witnesses: Vec<Witnesses>,
 }
 
 /// `compare`

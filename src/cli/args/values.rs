@@ -1,7 +1,10 @@
 //! Values of the command line that no event holds as such, each parsed from its one spelling.
 
+use crate::checkpoint::Expected;
+use crate::home;
+use crate::note::{NOTE_BYTES_MAX, SignatureType, VerifierKey};
 use crate::types::{AxisName, Digest, ParseError, PublicKey, Seq, Text};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -132,6 +135,58 @@ impl FromStr for KeySource {
         }
         Ok(KeySource::File(text.into()))
     }
+}
+
+/// A head line or a checkpoint, as `text` spells it or the file of that name holds it.
+///
+/// # Errors
+/// Any other text, and a file that cannot be read.
+pub(super) fn expected(text: &str) -> Result<Expected, ParseError> {
+    if let Ok(expected) = text.parse() {
+        return Ok(expected);
+    }
+    let held = held_by(Path::new(text)).and_then(|held| held.parse().ok());
+    held.ok_or_else(|| {
+        let wanted = "a head line, a checkpoint, or a file that holds one";
+        ParseError::new(wanted, start_of(text))
+    })
+}
+
+/// The witnesses that `text` names, or that the file of that name lists, one a line; lines that are
+/// empty or begin with `#` say nothing.
+///
+/// # Errors
+/// Any other text, a key that is no witness's, and a file that cannot be read.
+pub(super) fn witnesses(text: &str) -> Result<Witnesses, ParseError> {
+    let refused = || {
+        let wanted = "the key of a witness, as handoff witness key prints it, or a file of such";
+        ParseError::new(wanted, start_of(text))
+    };
+    let held = match text.contains('+') {
+        true => text.to_owned(),
+        false => held_by(Path::new(text)).ok_or_else(refused)?,
+    };
+    let named = held
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let parsed = named.map(|line| match line.parse::<VerifierKey>() {
+        Ok(key) if key.signature_type() == SignatureType::Cosignature => Ok(key),
+        Ok(_) | Err(_) => Err(refused()),
+    });
+    let keys: Vec<VerifierKey> = parsed.collect::<Result<_, _>>()?;
+    if keys.is_empty() {
+        return Err(refused());
+    }
+    Ok(Witnesses(keys))
+}
+
+/// The witnesses of one `--witness`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witnesses(pub Vec<VerifierKey>);
+
+fn held_by(path: &Path) -> Option<String> {
+    let max = u64::try_from(NOTE_BYTES_MAX).unwrap_or(u64::MAX);
+    String::from_utf8(home::read_given(path, max).ok()?).ok()
 }
 
 /// `NAME=REASON` of an ambient allowlist.

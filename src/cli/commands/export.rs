@@ -35,6 +35,7 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
         expect: common.expect.clone(),
         view: examined::seen(&folders, &opened)?,
         elsewhere: whose == Whose::Unknown,
+        ..Outside::default()
     });
     source::walk(&mut opened, &mut verifier, output)?;
     let commitments = verifier.commitments();

@@ -26,8 +26,8 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     let mut opened = source::file(&request.file)?;
     let mut verifier = Verifier::new(Outside {
         expect: common.expect.clone(),
-        view: None,
         elsewhere: true,
+        ..Outside::default()
     });
     source::walk(&mut opened, &mut verifier, output)?;
     let report = verifier.finish(Basis::Unpinned);

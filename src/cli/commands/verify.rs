@@ -1,5 +1,6 @@
 //! `verify`: a whole ledger, every fault of it, and what is not proven all the same.
 
+use crate::checkpoint::Expected;
 use crate::cli::args::{Common, Verify};
 use crate::cli::context::{self, Whose, basis};
 use crate::cli::output::Output;
@@ -9,6 +10,7 @@ use crate::cli::report::{Exit, Failure};
 use crate::cli::source::{self, Opened};
 use crate::home::memory::{Memory, OwnFiles, Remembered, Rollback};
 use crate::home::paths::Folders;
+use crate::note::VerifierKey;
 use crate::types::{Leaf, LedgerId, Seq};
 use crate::verify::{Basis, By, Outside, Report, Verification, Verifier};
 use serde_json::{Value, json};
@@ -17,7 +19,8 @@ use std::path::{Path, PathBuf};
 const SCHEMA: &str = "handoff.verify.v1";
 
 pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Result<Exit, Failure> {
-    match verify(common, request, output) {
+    let witnesses = witnesses(common, request)?;
+    match verify(common, request, witnesses, output) {
         Ok(Verified {
             report,
             file,
@@ -59,6 +62,7 @@ pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Res
 pub(super) fn verify(
     common: &Common,
     request: &Verify,
+    witnesses: Vec<VerifierKey>,
     output: &mut Output,
 ) -> Result<Verified, Failure> {
     let folders = context::folders(common);
@@ -73,6 +77,7 @@ pub(super) fn verify(
     let known = Known::of(&folders, &opened, &path, whose)?;
     let mut verifier = Verifier::new(Outside {
         expect: common.expect.clone(),
+        witnesses,
         view: known.head,
         elsewhere: whose == Whose::Unknown,
     });
@@ -161,6 +166,21 @@ impl Known {
     }
 }
 
+/// The witnesses that must have cosigned the checkpoint, which there must be then.
+fn witnesses(common: &Common, request: &Verify) -> Result<Vec<VerifierKey>, Failure> {
+    let named: Vec<VerifierKey> = (request.witnesses.iter())
+        .flat_map(|witnesses| witnesses.0.clone())
+        .collect();
+    match &common.expect {
+        Some(Expected::Checkpoint(_)) => Ok(named),
+        Some(Expected::Head(_)) | None if named.is_empty() => Ok(named),
+        Some(Expected::Head(_)) | None => {
+            let message = "a witness cosigns a checkpoint, which is given with --expect";
+            Err(Failure::usage(message).next("the same command with --expect CHECKPOINT-FILE"))
+        }
+    }
+}
+
 fn exit(result: Verification) -> Exit {
     match result {
         Verification::Error => Exit::Environment,
@@ -217,6 +237,9 @@ fn print(report: &Report, output: &mut Output) {
     }
     match (report.end.by, report.end.seq) {
         (By::Expect, Some(seq)) => output.line(&format!("known by --expect up to event {seq}")),
+        (By::Witness, Some(seq)) => {
+            output.line(&format!("known by the witnesses named up to event {seq}"));
+        }
         (By::View, Some(seq)) => output.line(&format!("known by this machine up to event {seq}")),
         (By::None, _) | (_, None) => {}
     }
@@ -317,9 +340,15 @@ fn next(report: &Report, evidence: Option<&Path>) -> Option<String> {
                 .iter()
                 .map(|fault| fault.kind)
                 .collect();
-            let replaced = kinds
-                .iter()
-                .all(|kind| ["rollback", "fork", "other_ledger", "expect"].contains(kind));
+            let outside = [
+                "rollback",
+                "fork",
+                "other_ledger",
+                "expect",
+                "checkpoint",
+                "witness",
+            ];
+            let replaced = kinds.iter().all(|kind| outside.contains(kind));
             Some(match replaced {
                 true => "restore the newer file, or accept this one with: \
                          handoff acknowledge --rollback --reason WHY"

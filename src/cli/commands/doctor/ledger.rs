@@ -28,8 +28,8 @@ pub(super) fn checks(
     signer: Option<&PublicKey>,
 ) -> Vec<Check> {
     // Its lines are the report's, which is told here in other words.
-    let asked = Verify { file: None };
-    let report = match verify::verify(common, &asked, &mut Output::mute()) {
+    let (asked, witnesses) = (Verify::default(), Vec::new());
+    let report = match verify::verify(common, &asked, witnesses, &mut Output::mute()) {
         Ok(verified) => verified.report,
         Err(failure) => return vec![Check::failed(Name::Ledger, failure), clock_alone()],
     };
