@@ -3,6 +3,7 @@
 mod common;
 mod manage;
 mod probe;
+mod prove;
 mod read;
 mod record;
 mod usage;
@@ -14,13 +15,14 @@ pub use manage::{
     Session, Trust,
 };
 pub use probe::{Check, Evidence, ProbeArgs, ProbeOptions, Step};
+pub use prove::{CheckpointArgs, Prove, Proven, VerifyProof, WitnessCommand};
 pub use read::{
     BRIEF_CHARACTERS, Brief, Can, Compare, Log, Reprobe, Resume, Show, StateArgs, Verify,
 };
 pub use record::{
     Ambient, AmbientEntry, Axis, Claim, Class, Discard, Erase, Flag, Grounds, Promote, Retract,
 };
-pub use values::{AxisReference, DURATION_MAX, Erasable, KeySource, NamedReason};
+pub use values::{AxisReference, DURATION_MAX, Erasable, KeySource, NamedReason, Witnesses};
 
 use super::output::Format;
 use super::report::Failure;
@@ -140,6 +142,21 @@ pub enum Command {
     /// Print the head line, to be kept elsewhere
     #[command(after_help = "Example:\n  handoff head >> ~/heads")]
     Head,
+    /// Sign where the ledger stands, to be kept and witnessed elsewhere
+    #[command(after_help = "Example:\n  handoff checkpoint -o ledger.checkpoint")]
+    Checkpoint(CheckpointArgs),
+    /// Prove to others, who have no ledger, that it holds an event
+    #[command(after_help = "Example:\n  handoff prove 41 -o event-41.tlog-proof")]
+    Prove(Prove),
+    /// Check a proof; neither a ledger nor a home is needed
+    #[command(
+        name = "verify-proof",
+        after_help = "Example:\n  handoff verify-proof event-41.tlog-proof --trust acme-root.pub"
+    )]
+    VerifyProof(VerifyProof),
+    /// Be a witness of other machines' ledgers
+    #[command(subcommand)]
+    Witness(WitnessCommand),
     /// Write the ledger as JSON Lines, byte for byte
     #[command(after_help = "Example:\n  handoff export -o ledger.jsonl")]
     Export(Export),

@@ -25,12 +25,13 @@ const EVERYDAY: [(&str, &[&str]); 3] = [
 ];
 
 /// The other commands.
-const OTHER: [(&str, &[&str]); 4] = [
+const OTHER: [(&str, &[&str]); 5] = [
     ("Correct", &["reverify", "retract", "discard", "erase"]),
     (
         "Read",
         &["log", "show", "head", "compare", "export", "import"],
     ),
+    ("Prove", &["checkpoint", "prove", "verify-proof", "witness"]),
     ("Trust", &["key", "trust", "acknowledge", "upgrade"]),
     (
         "Program",

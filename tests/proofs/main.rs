@@ -15,5 +15,10 @@
 )]
 #![allow(missing_docs, reason = "helpers say by their names what they do")]
 
+mod altered;
+mod circuit;
+#[path = "../cli_support/mod.rs"]
+mod cli_support;
 mod made;
 mod vectors;
+mod witness;

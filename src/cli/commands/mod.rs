@@ -16,6 +16,7 @@ mod import;
 mod key_read;
 mod log;
 mod promote;
+mod prove;
 mod reading;
 mod resume;
 mod session;
@@ -24,6 +25,8 @@ mod show;
 mod state;
 mod trust;
 mod verify;
+mod verify_proof;
+mod witness;
 
 use super::args::{Command, Common, Key, Request, Session};
 use super::context::{self, Context};
@@ -83,6 +86,10 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Show(asked) => show::run(common, asked, output),
         Command::State(asked) => state::run(common, asked, output),
         Command::Head => head::run(common, output),
+        Command::Checkpoint(asked) => prove::checkpoint(common, asked, output),
+        Command::Prove(asked) => prove::prove(common, asked, output),
+        Command::VerifyProof(asked) => verify_proof::run(common, asked, output),
+        Command::Witness(asked) => witness::run(common, asked, output),
         Command::Export(asked) => export::run(common, asked, output),
         Command::Import(asked) => import::run(common, asked, output),
         Command::Doctor => doctor::run(common, output),

@@ -203,7 +203,7 @@ fn erased(
 }
 
 /// A member of a body: texts quoted, all else as JSON.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {

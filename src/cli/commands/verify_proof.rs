@@ -1,0 +1,168 @@
+//! `verify-proof`: what a proof shows, without a ledger and without a home.
+
+use super::log::body;
+use super::prove::read_checkpoint;
+use super::show::shown;
+use crate::cli::args::{Common, VerifyProof};
+use crate::cli::context::{self, public_key};
+use crate::cli::output::Output;
+use crate::cli::report::{Exit, Failure};
+use crate::home;
+use crate::proof::{InclusionProof, PROOF_BYTES_MAX, Proof, ProofError};
+use crate::proof_report::{self, ProofReport, Trusted};
+use crate::store::Record;
+use crate::types::Time;
+use crate::verify::Verification;
+use serde_json::{Value, json};
+
+const SCHEMA: &str = "handoff.verify_proof.v1";
+
+pub(super) fn run(
+    common: &Common,
+    request: &VerifyProof,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let bytes = home::read_given(
+        &request.file,
+        u64::try_from(PROOF_BYTES_MAX).unwrap_or(u64::MAX),
+    )?;
+    let keys = common.trust.iter().map(public_key);
+    let witnesses = request.witnesses.iter().flat_map(|it| it.0.clone());
+    let trusted = Trusted {
+        keys: keys.collect::<Result<_, _>>()?,
+        witnesses: witnesses.collect(),
+    };
+    let proof = match Proof::parse(&bytes) {
+        Ok(proof) => proof,
+        Err(error) => return Ok(no_proof(&error, output)),
+    };
+    let report = match (&proof, &request.old) {
+        (Proof::Inclusion(proof), None) => proof_report::of_inclusion(proof, &trusted),
+        (Proof::Consistency(proof), Some(old)) => {
+            proof_report::of_consistency(proof, &read_checkpoint(old)?, &trusted)
+        }
+        (Proof::Inclusion(_), Some(_)) => {
+            let message = "--old is for a proof that a ledger continues an older checkpoint";
+            return Err(Failure::usage(message).next("the same command without --old"));
+        }
+        (Proof::Consistency(_), None) => {
+            let message = "a proof that a ledger continues an older checkpoint needs that one";
+            return Err(Failure::usage(message).next("the same command with --old FILE"));
+        }
+    };
+    print(&proof, &report, output);
+    if report.result == Verification::SelfConsistent {
+        let file = request.file.to_string_lossy();
+        let command = context::command(&["handoff", "verify-proof", &file, "--trust", "KEY"]);
+        output.line(&format!("next: {command}, with a key as its owner gave it"));
+    }
+    let exit = exit(report.result);
+    output.document(SCHEMA, exit, told(&proof, &report));
+    Ok(exit)
+}
+
+/// What is no proof, or one no longer, shows nothing.
+fn no_proof(error: &ProofError, output: &mut Output) -> Exit {
+    let (result, exit) = (Verification::Tampered, Exit::Integrity);
+    output.verdict(result.as_str(), "this is no proof");
+    output.line(&format!("fault proof: {error}"));
+    let fault = json!({ "seq": null, "kind": "proof", "detail": error.to_string() });
+    let told = json!({ "result": result, "faults": [fault], "not_proven": [] });
+    output.document(SCHEMA, exit, told);
+    exit
+}
+
+fn exit(result: Verification) -> Exit {
+    match result {
+        Verification::Verified => Exit::Yes,
+        Verification::Tampered | Verification::Unlawful => Exit::Integrity,
+        Verification::Error => Exit::Environment,
+        Verification::Undetermined
+        | Verification::Incomplete
+        | Verification::Empty
+        | Verification::SelfConsistent => Exit::CannotJudge,
+    }
+}
+
+fn print(proof: &Proof, report: &ProofReport, output: &mut Output) {
+    let checkpoint = proof.checkpoint().checkpoint();
+    let (ledger, size) = (checkpoint.ledger, checkpoint.tree.size);
+    let what = match proof {
+        Proof::Inclusion(proof) => format!("event {} of {size}", proof.index),
+        Proof::Consistency(proof) => format!("{size} events continue {}", proof.old),
+    };
+    output.verdict(report.result.as_str(), &format!("{what}, ledger {ledger}"));
+    for fault in &report.faults {
+        output.line(&format!("fault {}: {}", fault.kind, fault.detail));
+    }
+    if let (Some(event), Proof::Inclusion(proof)) = (&report.event, proof) {
+        let event = event.event();
+        output.line(&format!("{} {}", event.body.kind(), event.time));
+        output.line(&format!("session {}", event.session));
+        output.line(&format!("key {}", event.key));
+        let body = body(&Record(proof.record.clone()));
+        for (name, value) in body.as_object().into_iter().flatten() {
+            output.line(&format!("  {name}: {}", shown(value)));
+        }
+    }
+    for key in &report.vouched.keys {
+        output.line(&format!("checkpoint signed by {key}"));
+    }
+    for (witness, time) in &report.vouched.witnesses {
+        let (name, time) = (witness.name(), moment(*time));
+        output.line(&format!("checkpoint cosigned by {name} at {time}"));
+    }
+    for what in &report.not_proven {
+        output.line(&format!("not proven: {what}"));
+    }
+}
+
+fn told(proof: &Proof, report: &ProofReport) -> Value {
+    let checkpoint = proof.checkpoint().checkpoint();
+    let witnesses = report.vouched.witnesses.iter().map(|(witness, time)| {
+        json!({ "name": witness.name(), "witness": witness.to_string(), "time": moment(*time) })
+    });
+    let mut told = json!({
+        "result": report.result,
+        "ledger": checkpoint.ledger,
+        "checkpoint": {
+            "size": checkpoint.tree.size,
+            "root": checkpoint.tree.root,
+            "keys": report.vouched.keys,
+            "witnesses": witnesses.collect::<Vec<Value>>(),
+        },
+        "faults": report.faults,
+        "not_proven": report.not_proven,
+    });
+    let (name, value) = match proof {
+        Proof::Consistency(proof) => ("from", json!(proof.old)),
+        Proof::Inclusion(proof) => ("event", event(proof, report)),
+    };
+    if let Some(members) = told.as_object_mut() {
+        members.insert(name.to_owned(), value);
+    }
+    told
+}
+
+fn event(proof: &InclusionProof, report: &ProofReport) -> Value {
+    let Some(verified) = &report.event else {
+        return Value::Null;
+    };
+    let event = verified.event();
+    json!({
+        "seq": event.seq,
+        "hash": verified.leaf(),
+        "prev": event.prev,
+        "kind": event.body.kind(),
+        "session": event.session,
+        "key": event.key,
+        "time": event.time,
+        "body": body(&Record(proof.record.clone())),
+    })
+}
+
+/// A witness's time, in seconds since 1970.
+fn moment(seconds: u64) -> Time {
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+    Time::from_ms(seconds.saturating_mul(1000))
+}
