@@ -196,6 +196,7 @@ impl SignedCheckpoint {
         let mut vouched = Vouched::default();
         for note::Signed { key, time } in self.note.signed(&known)? {
             match time {
+                None if vouched.keys.contains(&key.public()) => {}
                 None => vouched.keys.push(key.public()),
                 Some(time) => {
                     let before = vouched.witnesses.iter_mut().find(|(known, _)| known == key);

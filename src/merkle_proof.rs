@@ -1,5 +1,5 @@
-//! Proofs about the tree over the leaves of a chain: that a leaf is of it, and that an older tree is
-//! its beginning (RFC 9162 sections 2.1.3 and 2.1.4; the tree is that of RFC 6962).
+//! Proofs about the tree over the leaves of a chain: that a leaf is of it, and that an older tree
+//! is its beginning (RFC 9162 sections 2.1.3 and 2.1.4; the tree is that of RFC 6962).
 
 use crate::hash;
 use crate::merkle::{TreeHead, root_over};

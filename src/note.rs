@@ -394,25 +394,34 @@ mod tests {
     /// The example of C2SP signed-note: its verifier key and its note.
     const EXAMPLE_KEY: &str =
         "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k";
-    const EXAMPLE: &str = "This is an example message.\n\n\
-        — example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=\n";
+    const EXAMPLE: &str = concat!(
+        "This is an example message.\n\n",
+        "— example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=\n",
+    );
     /// The note of the tests of the Go module that the format comes from, and its two keys.
     const PETER_KEY: &str = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
     const ENOCH_KEY: &str = "EnochRoot+af0cfe78+ATtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop";
-    const PETER: &str = "If you think cryptography is the answer to your problem,\n\
-        then you don't know what your problem is.\n\n\
-        — PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n";
+    const PETER: &str = concat!(
+        "If you think cryptography is the answer to your problem,\n",
+        "then you don't know what your problem is.\n\n",
+        "— PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n",
+    );
     /// The example of C2SP tlog-cosignature. Its keys are not published.
-    const COSIGNED: &str = "example.com/behind-the-sofa\n\
-        20852163\n\
-        CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\
-        — example.com/behind-the-sofa Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n\
-        — witness.example.com/w1 jWbPPwAAAABkGFDLEZMHwSRaJNiIDoe9DYn/zXcrtPHeolMI5OWXEhZCB9dlrDJsX3b2oyin1nPZqhf5nNo0xUe+mbIUBkBIfZ+qnA==\n";
+    const COSIGNED: &str = concat!(
+        "example.com/behind-the-sofa\n",
+        "20852163\n",
+        "CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n",
+        "— example.com/behind-the-sofa Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n",
+        "— witness.example.com/w1 jWbPPwAAAABkGFDLEZMHwSRaJNiIDoe9DYn/zXcrtPHeolMI5OWXEhZCB9dlrDJsX3b2oyin1nPZqhf5nNo0xUe+mbIUBkBIfZ+qnA==\n",
+    );
     /// A cosignature of that text under the secret key of RFC 8032 section 7.1, TEST 3, made with
     /// another program (Python's `cryptography`).
     const OTHER_KEY: &str =
         "witness.example.com/w1+1a9273ae+BPxRzY5iGKGjjaR+0AIw8FgIFu0TujMDrF3rkRVIkIAl";
-    const OTHER_LINE: &str = "— witness.example.com/w1 GpJzrgAAAABkGFDLBrQRsEaDhcXPFOeg6IvpW03KqJpfEXpc+i/9Xezb8NHFPw52jM1XKZM2zz76xGI723ctKrve+KTdEQv2vtDHDA==";
+    const OTHER_LINE: &str = concat!(
+        "— witness.example.com/w1 ",
+        "GpJzrgAAAABkGFDLBrQRsEaDhcXPFOeg6IvpW03KqJpfEXpc+i/9Xezb8NHFPw52jM1XKZM2zz76xGI723ctKrve+KTdEQv2vtDHDA==",
+    );
 
     fn key(text: &str) -> VerifierKey {
         text.parse().unwrap()
@@ -441,7 +450,10 @@ mod tests {
 
     #[test]
     fn the_note_of_the_go_module_verifies_and_a_key_that_is_not_known_is_passed_over() {
-        let enoch = "— EnochRoot rwz+eBzmZa0SO3NbfRGzPCpDckykFXSdeX+MNtCOXm2/5n2tiOHp+vAF1aGrQ5ovTG01oOTGwnWLox33WWd1RvMc+QQ=\n";
+        let enoch = concat!(
+            "— EnochRoot ",
+            "rwz+eBzmZa0SO3NbfRGzPCpDckykFXSdeX+MNtCOXm2/5n2tiOHp+vAF1aGrQ5ovTG01oOTGwnWLox33WWd1RvMc+QQ=\n",
+        );
         let both = format!("{PETER}{enoch}");
         let note = Note::parse(both.as_bytes()).unwrap();
         let known = [key(PETER_KEY), key(ENOCH_KEY)];

@@ -41,7 +41,8 @@ pub enum WitnessRefusal {
         old: u64,
     },
     /// The ledger was seen at this size with another root: two ledgers under one id.
-    #[error("expected root {} at size {}, as seen before, found {}", known.root, known.size, found.root)]
+    #[error("expected root {} for {} events, as seen before, found {}", known.root, known.size,
+        found.root)]
     Fork {
         /// The tree kept.
         known: TreeHead,

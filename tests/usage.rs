@@ -139,6 +139,12 @@ fn every_command_has_a_short_help_with_an_example() {
         "show",
         "state",
         "head",
+        "checkpoint",
+        "prove",
+        "verify-proof",
+        "witness key",
+        "witness add",
+        "witness list",
         "export",
         "import",
         "doctor",
@@ -252,8 +258,24 @@ fn a_usage_error_exits_2_and_says_what_to_type() {
         ),
         (
             &["seal", "--expect", "head"],
-            "expected a head line",
+            "expected a head line, a checkpoint, or a file that holds one",
             "handoff seal --help",
+        ),
+        (
+            &["verify", "--witness", "x"],
+            "expected the key of a witness",
+            "handoff verify --help",
+        ),
+        (&["prove"], "missing", "handoff prove --help"),
+        (
+            &["prove", "3", "--from", "1"],
+            "cannot be used with",
+            "handoff prove --help",
+        ),
+        (
+            &["witness"],
+            "one of its own commands",
+            "handoff witness --help",
         ),
         (
             &["axis", "a", "--class", "weather", "--", "true"],

@@ -1,8 +1,8 @@
-//! What this machine saw of other people's ledgers: of each the largest checkpoint that it cosigned,
-//! and what contradicts it.
+//! What this machine saw of other people's ledgers: of each the largest checkpoint that it
+//! cosigned, and what contradicts it.
 //!
-//! One file per ledger, replaced whole and synced under a lock, so that of two at once one sees what
-//! the other kept. Whoever deletes it makes the witness forget.
+//! One file per ledger, replaced whole and synced under a lock, so that of two at once one sees
+//! what the other kept. Whoever deletes it makes the witness forget.
 
 use super::files::{self, FileError, Links, LockError, Present};
 use crate::checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint};

@@ -1,1 +1,335 @@
+//! A witness cosigns only what continues what it saw, and remembers before it answers.
 
+use super::circuit::{into_file, ledger};
+use super::cli_support::{Agent, HANG, Machine, code};
+use handoff_ledger::checkpoint::SignedCheckpoint;
+use handoff_ledger::note::VerifierKey;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// A witness that trusts a ledger's root.
+fn witness_of(machine: &Machine, root: &Agent) -> Agent {
+    let witness = machine.agent("witness");
+    witness.ok(&format!("trust add {}", root.public()));
+    witness
+}
+
+fn folder(witness: &Agent) -> PathBuf {
+    witness.home.join(".local/state/handoff/witness")
+}
+
+/// The files that a witness keeps, with their bytes, but for locks and what a killed one began.
+fn kept(witness: &Agent) -> Vec<(String, Vec<u8>)> {
+    let Ok(entries) = fs::read_dir(folder(witness)) else {
+        return Vec::new();
+    };
+    let mut all: Vec<(String, Vec<u8>)> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_none_or(|ending| ending != "lock"))
+        .filter(|path| {
+            !path
+                .file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with(".new-")
+        })
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(&path).unwrap())
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// The same keeper with the ledger as it is now, in another place and with another memory: one who
+/// tells two people different things.
+fn twin(machine: &Machine, root: &Agent, name: &str) -> Agent {
+    let (home, project) = (machine.path(&format!("home-{name}")), machine.path(name));
+    copy(&root.home, &home);
+    copy(&root.cwd, &project);
+    Agent {
+        home,
+        cwd: project,
+        ..root.clone()
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match from.is_dir() {
+            true => copy(&from, &to),
+            false => _ = fs::copy(from, to).unwrap(),
+        }
+    }
+}
+
+fn request(root: &Agent, from: u64) -> PathBuf {
+    let name = format!("request-{from}");
+    into_file(root, &format!("prove --from {from}"), &name);
+    root.cwd.join(name)
+}
+
+#[test]
+fn a_ledger_that_grew_is_cosigned_and_one_that_was_cut_back_is_not() {
+    let machine = Machine::new();
+    let root = ledger(&machine);
+    let witness = witness_of(&machine, &root);
+    let before = twin(&machine, &root, "before");
+    let first = request(&root, 0);
+    let add = |path: &Path| format!("witness add {}", path.display());
+    assert_eq!(witness.ok(&add(&first))["size"], 5);
+    root.ok("probe -- cat five.txt");
+    let grown = request(&root, 5);
+    let answered = witness.ok(&add(&grown));
+    assert_eq!(answered["size"], 6);
+    let after = kept(&witness);
+    assert_eq!(after.len(), 1);
+
+    // The older one, be it with the old request or with a new one, is not cosigned again.
+    for refused in [&first, &request(&before, 0), &request(&before, 5)] {
+        let document = witness.no(&add(refused));
+        assert_eq!(code(&document), "conflict");
+        assert_eq!(document["error"]["details"]["size"], 6);
+        assert_eq!(document["error"]["details"]["status"], 409);
+    }
+    assert_eq!(before.refused("prove --from 6"), "shorter");
+    assert_eq!(kept(&witness), after);
+    // The very checkpoint that is kept is answered again, by the same request.
+    let again = witness.ok(&add(&grown));
+    assert_eq!(
+        (&again["size"], &again["root"]),
+        (&answered["size"], &answered["root"])
+    );
+    // By standard input as well.
+    let mut child = witness
+        .command("witness add -")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(&fs::read(&grown).unwrap())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let line = String::from_utf8(output.stdout).unwrap();
+    assert!(line.starts_with("\u{2014} handoff-witness/") && line.lines().count() == 1);
+}
+
+#[test]
+fn a_forked_ledger_is_refused_and_the_evidence_is_kept() {
+    let machine = Machine::new();
+    let root = ledger(&machine);
+    let witness = witness_of(&machine, &root);
+    let add = |path: &Path| format!("witness add {}", path.display());
+    witness.ok(&add(&request(&root, 0)));
+    let other = twin(&machine, &root, "other");
+    root.ok("probe -- cat five.txt");
+    other.open("twin");
+    witness.ok(&add(&request(&root, 5)));
+    let before = kept(&witness);
+
+    // As many events, but others.
+    let forked = request(&other, 5);
+    let document = witness.ends(4, &add(&forked));
+    assert_eq!(code(&document), "fork");
+    let evidence = document["error"]["details"]["evidence"].as_str().unwrap();
+    assert_eq!(fs::read(evidence).unwrap(), fs::read(&forked).unwrap());
+    // More events, and a proof from what is no beginning of them.
+    other.ok("probe -- cat four.txt");
+    let longer = request(&other, 6);
+    let document = witness.ends(4, &add(&longer));
+    assert_eq!(code(&document), "bad_proof");
+    assert_eq!(document["error"]["details"]["status"], 422);
+    witness.ends(4, &add(&longer));
+    // What was cosigned is what it was, with the evidence beside it, once each.
+    let after = kept(&witness);
+    assert_eq!(after.len(), 3, "{after:?}");
+    assert!(before.iter().all(|file| after.contains(file)));
+    // Those who were shown the two can show it to others.
+    let (ours, theirs) = (
+        SignedCheckpoint::parse(&before[0].1).unwrap(),
+        SignedCheckpoint::parse(into_file(&other, "checkpoint", "theirs").as_bytes()).unwrap(),
+    );
+    for checkpoint in [ours, theirs] {
+        let vouched = checkpoint.vouched([root.public()], &[]).unwrap();
+        assert_eq!(vouched.keys, [root.public()]);
+    }
+}
+
+#[test]
+fn who_is_not_trusted_is_not_remembered() {
+    let machine = Machine::new();
+    let root = ledger(&machine);
+    let witness = machine.agent("witness");
+    let path = request(&root, 0);
+    let add = format!("witness add {}", path.display());
+    let document = witness.ends(3, &add);
+    assert_eq!(code(&document), "unknown_origin");
+    assert_eq!(document["error"]["details"]["status"], 404);
+    witness.ok(&format!("trust add {}", witness.public()));
+    assert_eq!(code(&witness.ends(3, &add)), "untrusted_signature");
+    let text = fs::read_to_string(&path).unwrap();
+    let trusting = format!("{add} --trust {}", root.public());
+    let broken = text.replacen("old 0\n", "old 99\n", 1);
+    fs::write(&path, broken).unwrap();
+    assert_eq!(code(&witness.no(&trusting)), "old_size");
+    // One bit of the signature; the rest of what is no request.
+    let at = text.rfind("= \n").unwrap_or(text.len() - 12);
+    let mut flipped = text.clone().into_bytes();
+    flipped[at] = if flipped[at] == b'A' { b'B' } else { b'A' };
+    fs::write(&path, flipped).unwrap();
+    assert_eq!(code(&witness.ends(3, &trusting)), "untrusted_signature");
+    for bad in ["", "old 0\n", "old 00\n\nx", "c2sp.org/tlog-proof@v1\n"] {
+        fs::write(&path, bad).unwrap();
+        assert_eq!(code(&witness.no(&trusting)), "bad_request", "{bad:?}");
+    }
+    into_file(&root, "prove 1", "proof");
+    assert_eq!(code(&witness.no("witness add proof")), "bad_request");
+    assert_eq!(kept(&witness), Vec::new());
+    assert!(
+        witness.ok("witness list")["ledgers"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[test]
+fn what_is_damaged_is_never_taken_for_nothing_seen() {
+    let machine = Machine::new();
+    let root = ledger(&machine);
+    let witness = witness_of(&machine, &root);
+    let path = request(&root, 0);
+    let add = format!("witness add {}", path.display());
+    witness.ok(&add);
+    let [(name, bytes)] = kept(&witness).try_into().unwrap();
+    let file = folder(&witness).join(name);
+    for damaged in [&b""[..], &bytes[..bytes.len() / 2], b"handoff-ledger/x\n"] {
+        fs::write(&file, damaged).unwrap();
+        assert_eq!(code(&witness.ends(5, &add)), "witness");
+        assert_eq!(code(&witness.ends(5, "witness list")), "witness");
+        assert_eq!(fs::read(&file).unwrap(), damaged);
+    }
+    fs::write(&file, &bytes).unwrap();
+    witness.ok(&add);
+}
+
+/// The witness is stopped at the moment of its answer: its standard output is a pipe that is full.
+/// What it is about to say is kept by then; killed there, it says it when asked again.
+#[test]
+fn a_witness_killed_between_keeping_and_answering_has_kept_it_and_answers_again() {
+    let machine = Machine::new();
+    let root = ledger(&machine);
+    let witness = witness_of(&machine, &root);
+    witness.ok("witness key");
+    let path = request(&root, 0);
+    let add = format!("witness add {}", path.display());
+    for round in 0..20 {
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        fill(&mut writer);
+        let mut command = witness.command(&add);
+        let mut child = command.stdout(writer).spawn().unwrap();
+        drop(command);
+        let started = Instant::now();
+        while kept(&witness).is_empty() {
+            assert!(
+                started.elapsed() < HANG,
+                "nothing is kept before the answer"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if round % 2 == 1 {
+            // Time to get as far as the answer.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let mut said = Vec::new();
+        reader.read_to_end(&mut said).unwrap();
+        assert!(
+            said.iter().all(|byte| *byte == FILLER),
+            "it has answered nothing"
+        );
+        let [(name, bytes)] = kept(&witness).try_into().unwrap();
+        SignedCheckpoint::parse(&bytes).unwrap();
+        let document = witness.ok(&add);
+        assert_eq!(document["size"], 5);
+        assert_eq!(kept(&witness), [(name.clone(), bytes)]);
+        fs::remove_file(folder(&witness).join(name)).unwrap();
+    }
+}
+
+const FILLER: u8 = b'.';
+
+/// Fills a pipe up to the last byte.
+fn fill(writer: &mut std::io::PipeWriter) {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    let flags = fcntl_getfl(&*writer).unwrap();
+    fcntl_setfl(&*writer, flags | OFlags::NONBLOCK).unwrap();
+    while writer.write(&[FILLER; 4096]).is_ok() {}
+    while writer.write(&[FILLER]).is_ok() {}
+    fcntl_setfl(&*writer, flags).unwrap();
+}
+
+/// Two histories are offered at once, again and again: never are both cosigned.
+#[test]
+fn of_two_histories_offered_at_once_one_is_cosigned() {
+    let machine = Machine::new();
+    let root = ledger(&machine);
+    let other = twin(&machine, &root, "other");
+    root.ok("probe -- cat five.txt");
+    other.open("twin");
+    let witness = witness_of(&machine, &root);
+    let key: VerifierKey = witness.ok("witness key")["witness"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let requests = [request(&root, 0), request(&other, 0)];
+    for _ in 0..10 {
+        let started: Vec<_> = [0, 1, 0, 1]
+            .map(|at| {
+                (
+                    at,
+                    witness.start(&format!("witness add {}", requests[at].display())),
+                )
+            })
+            .into_iter()
+            .collect();
+        let ended = started.into_iter().map(|(at, child)| {
+            let output = child.wait_with_output().unwrap();
+            (
+                at,
+                output.status.code().unwrap(),
+                String::from_utf8(output.stdout).unwrap(),
+            )
+        });
+        let ended: Vec<(usize, i32, String)> = ended.collect();
+        let cosigned: Vec<&(usize, i32, String)> =
+            ended.iter().filter(|(_, exit, _)| *exit == 0).collect();
+        let winner = cosigned[0].0;
+        for (at, exit, line) in &ended {
+            assert_eq!(*exit, if *at == winner { 0 } else { 4 }, "{ended:?}");
+            if *at == winner {
+                let text = fs::read_to_string(&requests[winner]).unwrap();
+                let (_, checkpoint) = text.split_once("\n\n").unwrap();
+                let cosigned = format!("{checkpoint}{line}");
+                let signed = SignedCheckpoint::parse(cosigned.as_bytes()).unwrap();
+                assert!(signed.vouched([], &[key.clone()]).unwrap().has(&key));
+            }
+        }
+        for (name, _) in kept(&witness) {
+            fs::remove_file(folder(&witness).join(name)).unwrap();
+        }
+    }
+}
