@@ -11,7 +11,8 @@ use crate::verify_report::{Fault, Verification};
 /// Whom the reader trusts.
 #[derive(Debug, Clone, Default)]
 pub struct Trusted {
-    /// Keys that are believed to sign checkpoints of the ledger.
+    /// Keys that are believed to sign checkpoints of the ledger; if there are any, one of them must
+    /// have signed.
     pub keys: Vec<PublicKey>,
     /// Witnesses, all of which must have cosigned the proof's checkpoint.
     pub witnesses: Vec<VerifierKey>,
@@ -147,9 +148,13 @@ fn missing(vouched: &Vouched, trusted: &Trusted, faults: &mut Vec<Fault>) {
     }
 }
 
+/// Of keys that are trusted one must have signed, whatever witnesses say; without any, a witness.
 fn is_trusted(vouched: &Vouched, trusted: &Trusted) -> Trust {
-    let by_key = vouched.keys.iter().any(|key| trusted.keys.contains(key));
-    match by_key || !vouched.witnesses.is_empty() {
+    let vouches = match trusted.keys.is_empty() {
+        true => !vouched.witnesses.is_empty(),
+        false => vouched.keys.iter().any(|key| trusted.keys.contains(key)),
+    };
+    match vouches {
         true => Trust::Given,
         false => Trust::Nobody,
     }
@@ -159,7 +164,7 @@ fn of_trust(trust: Trust, vouched: &Vouched) -> Vec<String> {
     let mut told = Vec::new();
     if trust == Trust::Nobody {
         told.push(
-            "whose ledger it is: nobody who is trusted signed the checkpoint, and anyone can make \
+            "whose ledger it is: no key that is trusted signed the checkpoint, and anyone can make \
              a ledger"
                 .to_owned(),
         );

@@ -325,7 +325,12 @@ fn of_two_histories_offered_at_once_one_is_cosigned() {
                 let (_, checkpoint) = text.split_once("\n\n").unwrap();
                 let cosigned = format!("{checkpoint}{line}");
                 let signed = SignedCheckpoint::parse(cosigned.as_bytes()).unwrap();
-                assert!(signed.vouched([], &[key.clone()]).unwrap().has(&key));
+                assert!(
+                    signed
+                        .vouched([], std::slice::from_ref(&key))
+                        .unwrap()
+                        .has(&key)
+                );
             }
         }
         for (name, _) in kept(&witness) {
