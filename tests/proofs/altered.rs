@@ -13,8 +13,8 @@ use handoff_ledger::verify::Verification;
 /// What an accepted proof tells its reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Meaning {
-    record: Vec<u8>,
-    index: u64,
+    /// The record and its position, or the older size.
+    what: (Vec<u8>, u64),
     checkpoint: String,
     vouched: Vouched,
 }
@@ -22,8 +22,7 @@ struct Meaning {
 impl Meaning {
     fn of(proof: &InclusionProof, vouched: Vouched) -> Meaning {
         Meaning {
-            record: proof.record.clone(),
-            index: proof.index.0,
+            what: (proof.record.clone(), proof.index.0),
             checkpoint: proof.checkpoint.note().text().to_owned(),
             vouched,
         }
@@ -141,6 +140,31 @@ fn every_alteration_of_a_proof_is_rejected() {
         let proof = made.inclusion(index).to_string();
         let wrong = wrongly_accepted(proof.as_bytes(), proof.len(), &strict(trusting(&[])));
         assert_eq!(wrong, Vec::<String>::new(), "of event {index}");
+    }
+}
+
+#[test]
+fn every_alteration_of_a_proof_that_a_ledger_grew_is_rejected() {
+    let made = Made::of("verified-handoff");
+    for old_size in [5, 8, made.size()] {
+        let old = made.checkpoint(old_size);
+        let proof = made
+            .consistency(old_size, made.checkpoint(made.size()))
+            .to_string();
+        let trusted = trusting(&[]);
+        let reader = |text: &[u8]| match Proof::parse(text).ok()? {
+            Proof::Consistency(proof) => {
+                let report = proof_report::of_consistency(&proof, &old, &trusted);
+                (report.result == Verification::Verified).then(|| Meaning {
+                    what: (Vec::new(), proof.old),
+                    checkpoint: proof.checkpoint.note().text().to_owned(),
+                    vouched: report.vouched,
+                })
+            }
+            Proof::Inclusion(_) => None,
+        };
+        let wrong = wrongly_accepted(proof.as_bytes(), proof.len(), &reader);
+        assert_eq!(wrong, Vec::<String>::new(), "from {old_size}");
     }
 }
 

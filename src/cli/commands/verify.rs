@@ -340,21 +340,17 @@ fn next(report: &Report, evidence: Option<&Path>) -> Option<String> {
                 .iter()
                 .map(|fault| fault.kind)
                 .collect();
-            let outside = [
-                "rollback",
-                "fork",
-                "other_ledger",
-                "expect",
-                "checkpoint",
-                "witness",
-            ];
-            let replaced = kinds.iter().all(|kind| outside.contains(kind));
-            Some(match replaced {
-                true => "restore the newer file, or accept this one with: \
-                         handoff acknowledge --rollback --reason WHY"
-                    .to_owned(),
-                false => "handoff export -o intact.jsonl".to_owned(),
-            })
+            let all_of = |names: &[&str]| kinds.iter().all(|kind| names.contains(kind));
+            let advice = if all_of(&["rollback", "fork", "other_ledger", "expect"]) {
+                "restore the newer file, or accept this one with: \
+                 handoff acknowledge --rollback --reason WHY"
+            } else if all_of(&["checkpoint", "witness"]) {
+                "the same command with a checkpoint that they signed: handoff checkpoint, \
+                 handoff witness add"
+            } else {
+                "handoff export -o prefix.jsonl"
+            };
+            Some(advice.to_owned())
         }
         (Verification::Unlawful, None) => {
             let refused = report.refused.items().iter();
