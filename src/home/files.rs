@@ -246,13 +246,18 @@ fn beside(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, FileErro
 }
 
 /// Makes a folder and those above it, each its owner's alone (0700); existing ones stay as they
-/// are.
+/// are. What is put in them would go with them in a power cut, so each new one's name is synced.
 pub(super) fn make_folder(folder: &Path) -> Result<(), FileError> {
+    let new: Vec<&Path> = folder
+        .ancestors()
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+        .collect();
     DirBuilder::new()
         .recursive(true)
         .mode(FOLDER_MODE)
         .create(folder)
-        .map_err(FileError::io("make the folder", folder))
+        .map_err(FileError::io("make the folder", folder))?;
+    new.into_iter().map(folder_of).try_for_each(sync_folder)
 }
 
 /// The bytes of a regular file that somebody named, of at most `max`.

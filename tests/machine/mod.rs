@@ -112,6 +112,13 @@ impl Machine {
 }
 
 impl Person {
+    pub fn at(home: &Path, project: &Path) -> Person {
+        Person {
+            home: home.to_owned(),
+            project: project.to_owned(),
+        }
+    }
+
     pub fn folders(&self) -> Folders {
         Folders::of_variables(|name| (name == "HOME").then(|| self.home.clone().into_os_string()))
     }

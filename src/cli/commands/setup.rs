@@ -120,18 +120,22 @@ fn ledger_name(arguments: &Init, path: &Path) -> Result<Name, Failure> {
     Ok(folder.parse().or_else(|_| "ledger".parse())?)
 }
 
+/// Makes the ledger's folder, if it is not there, so that it outlives a power cut.
 fn make_parent(path: &Path) -> Result<(), Failure> {
     let Some(folder) = path.parent() else {
         return Ok(());
     };
-    match std::fs::create_dir(folder) {
-        Ok(()) => Ok(()),
+    let made = match std::fs::create_dir(folder) {
+        Ok(()) => folder.parent().map_or(Ok(()), |above| {
+            std::fs::File::open(above).and_then(|above| above.sync_all())
+        }),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => {
-            let message = format!("cannot make {}: {error}", folder.display());
-            Err(Failure::environment("io", message))
-        }
-    }
+        Err(error) => Err(error),
+    };
+    made.map_err(|error| {
+        let message = format!("cannot make {}: {error}", folder.display());
+        Failure::environment("io", message)
+    })
 }
 
 fn pin(
