@@ -266,9 +266,10 @@ struct Seal(Project);
 impl Task for Seal {
     fn prepare(&mut self) {
         self.0.session = self.0.root.opens("agent");
-        self.0
-            .root
-            .does(&["--session", &self.0.session, "ambient", "--none"]);
+        let in_session = ["--session", &self.0.session];
+        let axis = ["axis", "os", "--class", "execution_topology", "--check", "os"];
+        self.0.root.does(&[&in_session[..], &axis].concat());
+        self.0.root.does(&[&in_session[..], &["ambient", "--none"]].concat());
         self.0.next_case();
     }
 
