@@ -109,6 +109,11 @@ impl<S: Store, P: Positions> Ledger<S, P> {
         &self.store
     }
 
+    /// The store, to set how it works; what it holds is written by [`Ledger::append`] alone.
+    pub(crate) fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
+
     /// The head of what was verified.
     ///
     /// # Errors

@@ -360,7 +360,14 @@ fn of_an_append_and_the_seal_of_its_session_the_order_decides() {
     for _ in 0..6 {
         let session = root.opens("agent");
         let in_session = ["--session", session.as_str()];
-        let axis = ["axis", "os", "--class", "execution_topology", "--check", "os"];
+        let axis = [
+            "axis",
+            "os",
+            "--class",
+            "execution_topology",
+            "--check",
+            "os",
+        ];
         root.does(&[&in_session[..], &axis].concat());
         root.does(&[&in_session[..], &["ambient", "--none"]].concat());
         let seal = [&in_session[..], &["seal"]].concat();

@@ -267,9 +267,18 @@ impl Task for Seal {
     fn prepare(&mut self) {
         self.0.session = self.0.root.opens("agent");
         let in_session = ["--session", &self.0.session];
-        let axis = ["axis", "os", "--class", "execution_topology", "--check", "os"];
+        let axis = [
+            "axis",
+            "os",
+            "--class",
+            "execution_topology",
+            "--check",
+            "os",
+        ];
         self.0.root.does(&[&in_session[..], &axis].concat());
-        self.0.root.does(&[&in_session[..], &["ambient", "--none"]].concat());
+        self.0
+            .root
+            .does(&[&in_session[..], &["ambient", "--none"]].concat());
         self.0.next_case();
     }
 

@@ -6,7 +6,7 @@ use super::output::Output;
 use super::quote::shell_quoted;
 use super::report::{Exit, Failure};
 use super::tree;
-use crate::append::LedgerError;
+use crate::append::{Appended, LedgerError, Pen};
 use crate::home::clock;
 use crate::home::keys;
 use crate::home::memory::OwnFiles;
@@ -24,6 +24,10 @@ use crate::verify::Basis;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long what probes saw waits for another one's lock.
+const WAIT_AFTER_PROBES: Duration = Duration::from_secs(30);
 
 /// An open ledger, and from where it is asked: this machine's own, unless said otherwise.
 pub struct Context<'a, L = OwnLedger> {
@@ -62,6 +66,23 @@ impl<'a> Context<'a> {
         let context = Context::with(common, folders, ledger, path, cwd)?;
         context.check_expected()?;
         Ok(context)
+    }
+
+    /// Records what probes saw, waiting longer for the lock than other writers do, unless `--wait`
+    /// says how long: the run would be lost.
+    ///
+    /// # Errors
+    /// As [`OwnLedger`]'s `append`.
+    pub fn append_seen<T>(
+        &mut self,
+        signer: &SigningKey,
+        question: &Question,
+        work: impl FnOnce(&mut Pen<'_>) -> Result<T, Failure>,
+    ) -> Result<Appended<T>, Failure> {
+        if self.common.wait.is_none() {
+            self.ledger.store_mut().wait_at_least(WAIT_AFTER_PROBES)?;
+        }
+        self.ledger.append(signer, clock::now, question, work)
     }
 }
 
@@ -395,7 +416,7 @@ pub fn find(common: &Common, cwd: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// How long to wait for another writer.
-pub fn wait(common: &Common) -> std::time::Duration {
+pub fn wait(common: &Common) -> Duration {
     common.wait.unwrap_or(sqlite::WAIT)
 }
 

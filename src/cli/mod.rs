@@ -23,6 +23,7 @@ use std::process::ExitCode;
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
+    observe::outlive_file_size_limit();
     let argv: Vec<OsString> = std::env::args_os().collect();
     let mut output = Output::new(args::format(&argv));
     let ended = args::parse(&argv).and_then(|request| {

@@ -102,6 +102,13 @@ impl Observer {
             )
             .next("the same command again"));
         }
+        if seen.outcome == Outcome::Failed && probe.check().is_none() {
+            let message = "the system has no process or descriptor left to run it with; \
+                           no receipt was recorded";
+            return Err(Failure::environment("not_started", message)
+                .retryable()
+                .next("the same command again"));
+        }
         if let Some(value) = seen.value.as_ref().filter(|_| !probe.redact())
             && let Some(rule) = credential::find(value.as_bytes())
         {
@@ -186,6 +193,14 @@ impl Secret {
             result,
         }
     }
+}
+
+/// Makes a write beyond the limit of a file's size an error, which is told, in place of the end of
+/// this process. (A handler, not ignoring: what is ignored is ignored by probes too.)
+pub fn outlive_file_size_limit() {
+    let reached = Arc::new(AtomicBool::new(false));
+    // Where it cannot be had, such a write ends the process as it always did.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, reached);
 }
 
 fn cannot_listen(error: std::io::Error) -> Failure {

@@ -11,6 +11,7 @@ use super::output::{Captured, Sink, drain, lock};
 use super::{Seen, Surroundings, milliseconds_since};
 use crate::probe_spec::{Outcome, Probe};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
+use rustix::io::Errno;
 use rustix::process::Pid;
 use std::convert::Infallible;
 use std::io;
@@ -57,9 +58,12 @@ pub(super) fn observe(
     }
     let family = Family::enter();
     let start = Instant::now();
-    // A program that is there yet does not start: no permission, no such directory, no interpreter.
-    let Ok(mut running) = Running::start(argv, directory, probe) else {
-        return Seen::nothing(Outcome::NotExecutable);
+    let mut running = match Running::start(argv, directory, probe) {
+        Ok(running) => running,
+        // Not the program's fault, and nothing to be said of it.
+        Err(error) if is_shortage(&error) => return Seen::nothing(Outcome::Failed),
+        // It is there yet does not start: no permission, no such directory, no interpreter.
+        Err(_) => return Seen::nothing(Outcome::NotExecutable),
     };
     let deadline = start + Duration::from_millis(probe.timeout_ms());
     let end = running.wait(deadline, surroundings);
@@ -82,6 +86,13 @@ pub(super) fn observe(
         answer: None,
         pipe_held,
     }
+}
+
+/// Whether the system ran out of descriptors, processes or memory.
+fn is_shortage(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    let shortages = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
+    errno.is_some_and(|errno| shortages.contains(&errno))
 }
 
 #[derive(Clone, Copy)]

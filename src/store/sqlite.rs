@@ -159,6 +159,17 @@ impl SqliteLedger {
         }
     }
 
+    /// Waits from now on at least so long for another one's lock.
+    ///
+    /// # Errors
+    /// If the file could not be opened again after a failed commit.
+    pub fn wait_at_least(&mut self, wait: Duration) -> Result<(), StoreError> {
+        self.wait = self.wait.max(wait);
+        let open = self.open.as_ref().ok_or_else(closed)?;
+        let set = open.connection.busy_timeout(self.wait);
+        set.map_err(|error| fault(error, self.wait))
+    }
+
     fn rows(&self) -> Result<Rows<'_>, StoreError> {
         refuse_side_files(&self.path)?;
         let open = self.open.as_ref().ok_or_else(closed)?;

@@ -9,7 +9,6 @@ use super::super::report::{Exit, Failure};
 use super::super::written::{not_told, refused_with, said, wrote};
 use super::evidence::{printed, require_receipt, told};
 use super::grounds::{AxisProbes, check_grounds, grounds};
-use crate::append::Pen;
 use crate::command::{self, Bracket, Flagged, Proof, Provisional, Step};
 use crate::event::ClaimRetracted;
 use crate::home::clock;
@@ -67,12 +66,9 @@ pub(super) fn claim(
         &mut question,
     )?;
     let id = arguments.id.clone();
-    let appended = context
-        .ledger
-        .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
-            command::claim(pen, session, id, statement, grounds, bracket, proof)
-                .map_err(Failure::from)
-        })?;
+    let appended = context.append_seen(&signer, &question, |pen| {
+        command::claim(pen, session, id, statement, grounds, bracket, proof).map_err(Failure::from)
+    })?;
     let (receipt, id) = (appended.outcome.receipt, &arguments.id);
     match &appended.outcome.attempt {
         Ok(seq) => {

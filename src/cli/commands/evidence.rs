@@ -7,7 +7,6 @@ use super::super::output::Output;
 use super::super::quote::quoted;
 use super::super::report::{Exit, Failure};
 use super::super::written::{refused_with, said, wrote};
-use crate::append::Pen;
 use crate::command::{self, Proof, Recorded, Run};
 use crate::event::{AmbientEntry, AxisClass, ProbeReceipt};
 use crate::home::clock;
@@ -52,11 +51,9 @@ pub(super) fn record_probe(
         session: Some(session),
         ..Question::default()
     };
-    let appended = context
-        .ledger
-        .append(&signer, clock::now, &question, |pen| {
-            command::receipt(pen, session, run).map_err(Failure::from)
-        })?;
+    let appended = context.append_seen(&signer, &question, |pen| {
+        command::receipt(pen, session, run).map_err(Failure::from)
+    })?;
     let successful = verdict::is_successful(&seen);
     let exit = if successful { Exit::Yes } else { Exit::No };
     let line = format!("receipt {}: {}{printed}", appended.outcome, told(&seen));
@@ -210,12 +207,10 @@ pub(super) fn axis(
     };
     require_receipt(context, &question, &proof)?;
     let (name, class) = (arguments.name.clone(), class_of(arguments.class));
-    let appended = context
-        .ledger
-        .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
-            command::axis(pen, session, name, class, comparator, max_age_ms, proof)
-                .map_err(Failure::from)
-        })?;
+    let appended = context.append_seen(&signer, &question, |pen| {
+        command::axis(pen, session, name, class, comparator, max_age_ms, proof)
+            .map_err(Failure::from)
+    })?;
     let Recorded { receipt, attempt } = &appended.outcome;
     match attempt {
         Ok(seq) => {

@@ -79,11 +79,9 @@ pub(super) fn promote(
     let told_of = format!("{}{}", told(&run.receipt), printed(&run));
     let question = with_event(question, begun);
     let id = arguments.id.clone();
-    let appended = context
-        .ledger
-        .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
-            command::promote(pen, session, id, flag, grounds, run, after).map_err(Failure::from)
-        })?;
+    let appended = context.append_seen(&signer, &question, |pen| {
+        command::promote(pen, session, id, flag, grounds, run, after).map_err(Failure::from)
+    })?;
     let (receipt, id) = (appended.outcome.receipt, &arguments.id);
     match &appended.outcome.attempt {
         Ok(seq) => {

@@ -11,11 +11,10 @@ use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
 use super::super::written::not_told;
 use super::session;
-use crate::append::{LedgerError, Pen};
+use crate::append::LedgerError;
 use crate::command::{self, Run};
 use crate::credential;
 use crate::event::NotProbedWhy;
-use crate::home::clock;
 use crate::reverify::{self, Found, Planned, Turn, Turns};
 use crate::slice::Question;
 use crate::state::State;
@@ -332,21 +331,19 @@ fn judge_anew(
         cited: left.iter().copied().chain(found.keys().copied()).collect(),
         ..Question::default()
     };
-    let appended = context
-        .ledger
-        .append(&signer, clock::now, &question, |pen: &mut Pen<'_>| {
-            for (planned, run) in plan.iter().zip(runs) {
-                let what = match run {
-                    Some(run) => recorded(command::receipt(pen, session, run))?,
-                    None => Found::NotProbed(NotProbedWhy::NotRun),
-                };
-                found.extend(planned.axes.iter().map(|axis| (*axis, what.clone())));
-            }
-            for event in reverify::events(found) {
-                pen.write(session, event)?;
-            }
-            Ok::<_, Failure>(())
-        })?;
+    let appended = context.append_seen(&signer, &question, |pen| {
+        for (planned, run) in plan.iter().zip(runs) {
+            let what = match run {
+                Some(run) => recorded(command::receipt(pen, session, run))?,
+                None => Found::NotProbed(NotProbedWhy::NotRun),
+            };
+            found.extend(planned.axes.iter().map(|axis| (*axis, what.clone())));
+        }
+        for event in reverify::events(found) {
+            pen.write(session, event)?;
+        }
+        Ok(())
+    })?;
     let head = appended.head;
     let state = context.ask(&everything(Some(session)));
     Ok(Judged {
