@@ -240,9 +240,9 @@ impl Stopped {
         eventually("the writer stops", || {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
             let (_, state) = stat.rsplit_once(") ")?;
-            let stops = state.starts_with(['T', 't']) && machine.journal().exists();
+            let stops = state.starts_with(['T', 't']);
             held = if stops { held + 1 } else { 0 };
-            (held > 60).then_some(())
+            (held > 80).then_some(())
         });
         stopped
     }
@@ -283,11 +283,9 @@ fn a_stopped_writer_keeps_others_waiting_and_its_end_lets_them_in() {
         root.does(&write);
         let after = machine.walk();
         assert!(after.starts_with(&before));
-        assert_eq!(
-            after.len(),
-            before.len() + 1,
-            "{call} {nth}: the killed one wrote nothing"
-        );
+        // Once the journal is gone the commit is made, though nobody was told.
+        let made = usize::from(call == "unlink");
+        assert_eq!(after.len(), before.len() + 1 + made, "{call} {nth}");
     }
 }
 
