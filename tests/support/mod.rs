@@ -12,6 +12,7 @@
 )]
 
 pub mod index;
+pub mod ledger;
 pub mod make;
 
 use handoff_ledger::boundary::Boundary;
