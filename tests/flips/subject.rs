@@ -141,7 +141,7 @@ impl Subject {
             panic!("{} is a ledger", self.name);
         };
         let head = report.head.expect("it has a head");
-        self.way.expect = Some(head.to_string().parse().unwrap());
+        self.way.expect = Some(head.to_string());
         self
     }
 

@@ -3,6 +3,7 @@
 #![allow(
     dead_code,
     unreachable_pub,
+    clippy::expect_used,
     reason = "each test uses a part of the helpers"
 )]
 
@@ -14,7 +15,7 @@ use handoff_ledger::export::Line;
 use handoff_ledger::hash;
 use handoff_ledger::state::State;
 use handoff_ledger::store::Read as _;
-use handoff_ledger::types::{HeadLine, PublicKey, Seq};
+use handoff_ledger::types::{PublicKey, Seq};
 use handoff_ledger::verify::{Basis, Listed, Outside, Report, Verification, Verifier};
 use std::path::Path;
 
@@ -64,7 +65,7 @@ pub struct Way {
     /// Signatures that are not verified anew.
     pub remembered: Option<Remembered>,
     /// The head that somebody wrote down.
-    pub expect: Option<HeadLine>,
+    pub expect: Option<String>,
     /// The root that is trusted.
     pub root: Option<PublicKey>,
     /// What is left out.
@@ -105,10 +106,11 @@ fn look(path: &Path, way: &Way) -> Result<Judged, Failure> {
     if way.blind == Blind::ToDamage {
         opened.faults.clear();
     }
+    let expect = way.expect.as_ref();
     let mut verifier = Verifier::new(Outside {
-        expect: way.expect.clone(),
-        view: None,
+        expect: expect.map(|text| text.parse().expect("it is a head line")),
         elsewhere: true,
+        ..Outside::default()
     });
     if let Some(remembered) = &way.remembered {
         verifier = verifier.remembering(remembered.clone());
