@@ -1,6 +1,6 @@
 //! The inputs that fuzzing kept are held to the properties that it looked for.
 //!
-//! `HANDOFF_WRITE_SEEDS=1` makes the seeds anew, from which fuzzing starts.
+//! So are the seeds that it starts from, which `HANDOFF_WRITE_SEEDS=FOLDER` writes out.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,34 +24,36 @@ use judge::{Judged, Way, judge};
 use std::path::{Path, PathBuf};
 use support::ledger::{LONGEST, Made};
 
+/// How many events the ledgers have that fuzzing starts from.
+const SIZES: [usize; 4] = [1, 3, 20, 45];
 /// Size of the pages of the files that fuzzing starts from: what is in them lies close together.
 const PAGE_BYTES: u32 = 1024;
 
-fn corpus(target: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fuzz/corpus")
-        .join(target)
+/// An input by a name.
+type Input = (String, Vec<u8>);
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
-/// Every kept input, after the seeds were made if that is wanted.
-fn inputs(target: &str, seeds: impl FnOnce(&dyn Fn(&str, &[u8]))) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = corpus(target);
-    if std::env::var_os("HANDOFF_WRITE_SEEDS").is_some() {
+/// The seeds, which are written out if that is wanted, and every kept input.
+fn inputs(target: &str, seeds: Vec<Input>) -> Vec<Input> {
+    if let Some(folder) = std::env::var_os("HANDOFF_WRITE_SEEDS") {
+        let folder = PathBuf::from(folder).join(target);
         std::fs::create_dir_all(&folder).unwrap();
-        seeds(&|name, bytes| {
-            std::fs::write(folder.join(format!("seed-{name}")), bytes).unwrap();
-        });
+        for (name, bytes) in &seeds {
+            std::fs::write(folder.join(name), bytes).unwrap();
+        }
     }
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(&folder)
+    let mut kept: Vec<PathBuf> = std::fs::read_dir(tests().join("fuzz/corpus").join(target))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    paths.sort();
-    let inputs: Vec<_> = (paths.into_iter())
-        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
-        .collect();
-    println!("{target}: {} inputs", inputs.len());
-    inputs
+    kept.sort();
+    println!("{target}: {} seeds, {} kept", seeds.len(), kept.len());
+    let kept = kept.into_iter();
+    let kept = kept.map(|path| (path.display().to_string(), std::fs::read(path).unwrap()));
+    seeds.into_iter().chain(kept).collect()
 }
 
 /// The events of a text that holds some, as an export does.
@@ -65,24 +67,23 @@ fn events_in(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn events() {
     let before = Made::of(60).state();
-    let inputs = inputs("event_bytes", |write| {
-        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-        let golden = std::fs::read_to_string(tests.join("golden/ledger.jsonl")).unwrap();
-        for (number, event) in events_in(&golden).enumerate() {
-            write(&format!("golden-{number:02}"), event.as_bytes());
+    let golden = std::fs::read_to_string(tests().join("golden/ledger.jsonl")).unwrap();
+    let golden = events_in(&golden).enumerate();
+    let mut seeds: Vec<Input> = golden
+        .map(|(number, event)| (format!("golden-{number:02}"), event.as_bytes().to_vec()))
+        .collect();
+    for entry in std::fs::read_dir(tests().join("vectors")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        // The last event is the one that a vector is about.
+        if let Some(event) = events_in(&text).last() {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            seeds.push((name.to_owned(), event.as_bytes().to_vec()));
         }
-        for entry in std::fs::read_dir(tests.join("vectors")).unwrap() {
-            let path = entry.unwrap().path();
-            let text = std::fs::read_to_string(&path).unwrap();
-            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            // The last event is the one that a vector is about.
-            if let Some(event) = events_in(&text).last() {
-                write(&name, event.as_bytes());
-            }
-        }
-    });
-    let good = inputs.iter().filter(|(path, data)| {
-        println!("{}", path.display());
+    }
+    let inputs = inputs("event_bytes", seeds);
+    let good = inputs.iter().filter(|(name, data)| {
+        println!("{name}");
         properties::event_bytes(data, &before, format::decode);
         format::decode(data).is_ok()
     });
@@ -93,19 +94,20 @@ fn events() {
 #[test]
 fn exports() {
     let known = Made::of(LONGEST).leaves().into_iter().collect();
-    let inputs = inputs("export_text", |write| {
-        for events in [1, 3, 20, 45] {
-            let made = Made::of(events);
-            write(&events.to_string(), made.export().as_bytes());
-            let bare = Made {
-                captures: Vec::new(),
-                ..made
-            };
-            let text = bare.export();
-            write(&format!("{events}-bare"), text.as_bytes());
-            write(&format!("{events}-cut"), &text.as_bytes()[..text.len() - 9]);
-        }
-    });
+    let mut seeds = Vec::new();
+    for events in SIZES {
+        let made = Made::of(events);
+        seeds.push((events.to_string(), made.export().into_bytes()));
+        let bare = Made {
+            captures: Vec::new(),
+            ..made
+        };
+        let mut text = bare.export().into_bytes();
+        seeds.push((format!("{events}-bare"), text.clone()));
+        text.truncate(text.len() - 9);
+        seeds.push((format!("{events}-cut"), text));
+    }
+    let inputs = inputs("export_text", seeds);
     judged("export_text", &inputs, |data, judged, way, path| {
         properties::export_text(data, judged, &known);
         properties::same_verdict(data, path, judged, way);
@@ -115,36 +117,33 @@ fn exports() {
 #[test]
 fn ledger_files() {
     let known = Made::of(LONGEST).leaves().into_iter().collect();
-    let inputs = inputs("ledger_file", |write| {
+    let mut seeds = Vec::new();
+    for events in SIZES {
         let folder = tempfile::tempdir().unwrap();
-        for events in [1, 3, 20, 45] {
-            let path = folder.path().join(events.to_string());
-            Made::of(events).write(&path);
-            let connection = rusqlite::Connection::open(&path).unwrap();
-            let sql = format!("PRAGMA page_size = {PAGE_BYTES}; VACUUM");
-            connection.execute_batch(&sql).unwrap();
-            drop(connection);
-            let bytes = std::fs::read(&path).unwrap();
-            write(&events.to_string(), &bytes);
-            write(&format!("{events}-cut"), &bytes[..bytes.len() - 9]);
-        }
-    });
+        let path = folder.path().join("ledger.db");
+        Made::of(events).write(&path);
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        let sql = format!("PRAGMA page_size = {PAGE_BYTES}; VACUUM");
+        connection.execute_batch(&sql).unwrap();
+        drop(connection);
+        let mut bytes = std::fs::read(&path).unwrap();
+        seeds.push((events.to_string(), bytes.clone()));
+        bytes.truncate(bytes.len() - 9);
+        seeds.push((format!("{events}-cut"), bytes));
+    }
+    let inputs = inputs("ledger_file", seeds);
     judged("ledger_file", &inputs, |data, judged, way, path| {
         properties::ledger_file(judged, &known);
         properties::same_verdict(data, path, judged, way);
     });
 }
 
-fn judged(
-    target: &str,
-    inputs: &[(PathBuf, Vec<u8>)],
-    property: impl Fn(&[u8], &Judged, &Way, &Path),
-) {
+fn judged(target: &str, inputs: &[Input], property: impl Fn(&[u8], &Judged, &Way, &Path)) {
     let folder = tempfile::tempdir().unwrap();
     let way = Way::remembering(&Remembered::default());
     let mut accepted = 0;
-    for (path, data) in inputs {
-        println!("{}", path.display());
+    for (name, data) in inputs {
+        println!("{name}");
         let file = folder.path().join("input");
         std::fs::write(&file, data).unwrap();
         let judged = judge(&file, &way);
@@ -157,23 +156,22 @@ fn judged(
 
 #[test]
 fn key_texts() {
-    let inputs = inputs("key_text", |write| {
-        let keys = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/keys");
-        for entry in std::fs::read_dir(keys).unwrap() {
-            let path = entry.unwrap().path();
-            if path.extension().is_some_and(|ending| ending != "md") {
-                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-                write(&name, &std::fs::read(&path).unwrap());
-            }
+    let mut seeds = Vec::new();
+    for entry in std::fs::read_dir(tests().join("keys")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending != "md") {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            seeds.push((name, std::fs::read(&path).unwrap()));
         }
-        let key = support::Who::Alice.key();
-        write("hex", key.to_string().as_bytes());
-        let small = format!("{:064}\n", 0);
-        write("hex-small-order", small.as_bytes());
-    });
+    }
+    let key = support::Who::Alice.key();
+    seeds.push(("hex".to_owned(), key.to_string().into_bytes()));
+    let small_order = format!("{:064}", 0).into_bytes();
+    seeds.push(("hex-small-order".to_owned(), small_order));
+    let inputs = inputs("key_text", seeds);
     let mut good = 0;
-    for (path, data) in &inputs {
-        println!("{}", path.display());
+    for (name, data) in &inputs {
+        println!("{name}");
         properties::key_text(data, key_text::public);
         good += usize::from(key_text::public(data).is_ok() || key_text::secret(data).is_ok());
     }
