@@ -12,6 +12,8 @@
 
 #[path = "support/judge.rs"]
 mod judge;
+#[path = "fuzz/notes.rs"]
+mod notes;
 #[path = "fuzz/properties.rs"]
 mod properties;
 mod support;
@@ -20,6 +22,7 @@ use handoff_ledger::chain::Remembered;
 use handoff_ledger::event::KINDS;
 use handoff_ledger::format;
 use handoff_ledger::home::key_text;
+use handoff_ledger::note::Note;
 use judge::{Judged, Way, judge};
 use std::path::{Path, PathBuf};
 use support::ledger::{LONGEST, Made};
@@ -176,6 +179,19 @@ fn key_texts() {
         good += usize::from(key_text::public(data).is_ok() || key_text::secret(data).is_ok());
     }
     assert!(good > 0 && good < inputs.len(), "{good} are keys");
+}
+
+#[test]
+fn checkpoint_notes() {
+    let known = notes::Known::new();
+    let inputs = inputs("checkpoint_note", known.seeds());
+    let mut good = 0;
+    for (name, data) in &inputs {
+        println!("{name}");
+        notes::note(data, &known, Note::parse);
+        good += usize::from(Note::parse(data).is_ok());
+    }
+    assert!(good > 0 && good < inputs.len(), "{good} are notes");
 }
 
 #[test]
