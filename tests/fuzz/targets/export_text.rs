@@ -1,6 +1,7 @@
 //! The text of an export, as a file.
 #![no_main]
 
+mod broken;
 #[path = "../../support/judge.rs"]
 mod judge;
 #[path = "../properties.rs"]

@@ -1,6 +1,7 @@
 //! The bytes of a ledger file, opened as evidence.
 #![no_main]
 
+mod broken;
 #[path = "../../support/judge.rs"]
 mod judge;
 #[path = "../properties.rs"]

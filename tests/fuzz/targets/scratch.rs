@@ -1,6 +1,7 @@
 //! The one file that a target writes its inputs to, in memory where there is `/dev/shm`.
 
 use crate::support::ledger::{LONGEST, Made};
+use crate::broken::BROKEN;
 use crate::judge::{Blind, Way};
 use handoff_ledger::chain::Remembered;
 use handoff_ledger::types::Leaf;
@@ -8,13 +9,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use tempfile::TempDir;
-
-/// The negative control is a judge that looks at no signature.
-const BLIND: Blind = if cfg!(feature = "broken") {
-    Blind::ToSignatures
-} else {
-    Blind::ToNothing
-};
 
 /// Where inputs are put, and what is known beforehand.
 pub struct Scratch {
@@ -37,7 +31,11 @@ pub static SCRATCH: LazyLock<Scratch> = LazyLock::new(|| {
             .tempdir()
             .expect("a folder can be made"),
         way: Way {
-            blind: BLIND,
+            // The negative control looks at no signature.
+            blind: match *BROKEN {
+                true => Blind::ToSignatures,
+                false => Blind::ToNothing,
+            },
             ..Way::remembering(&Remembered::default())
         },
         known: Made::of(LONGEST).leaves().into_iter().collect(),
