@@ -6,7 +6,7 @@ import ipaddress
 import json
 import re
 from datetime import datetime, timedelta
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 from types import SimpleNamespace
 
 from cryptography.exceptions import InvalidSignature
@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 MAX_INTEGER = 2**53 - 1
 
-# Texts, as patterns of their bytes. <name> is another pattern, (?P<name>) is looked at by LOOKS too.
+# Texts, as patterns of their bytes. <name> is another pattern; what (?P<name>) matches, LOOKS sees.
 TEXTS = r"""
 name         [a-z0-9][a-z0-9._/-]{0,63}
 text         (?=.*[^ \t-\r]).{1,4096}
@@ -42,7 +42,8 @@ schema       schema=[^\0,]{1,2000},[^\0,]{1,2000}
 tcp          tcp=([A-Za-z0-9._-]{1,253}|\[(?P<ipv6>[0-9A-Fa-f:.]+)\]):<port>
 port         6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}
 http         http=(?!.{2049})https?://[!-"$-.0->A-~]+([/?][!-"$-~]*)?
-extract      trim|line:(1000000|[1-9]\d{0,5})|regex:<re>|json:(?!.{4096})(/([^~/]|~[01])*)*|sha256|none
+extract      trim|sha256|none|line:(1000000|[1-9]\d{0,5})|regex:<re>|json:(?!.{4096})<pointer>
+pointer      (/([^~/]|~[01])*)*
 re           .{1,1024}
 expect       (?=.{1,4096}\Z)(value=.*|(value|stdout|stderr)~<re>|<semver>|<json>|exit=<byte>)
 semver       semver=(?P<semver>.*)
@@ -56,8 +57,8 @@ INTEGERS = {"seq": (0, MAX_INTEGER), "positive": (1, MAX_INTEGER), "count": (0, 
 # objects by axis or name; "+": such a one that is not empty.
 RECORDS = """
 envelope: body:object key:digest kind:kind prev:digest seq:seq session:seq time:time v:positive
-probe: argv?:word* check?:check cwd:cwd env:passed< exit_only:boolean expect:expect* extract:extract \
-redact:boolean shell:boolean timeout_ms:timeout
+probe: argv?:word* check?:check cwd:cwd env:passed< exit_only:boolean expect:expect* \
+extract:extract redact:boolean shell:boolean timeout_ms:timeout
 policy: asserted_values:boolean four_eyes:boolean
 compared: axis:seq result:result
 expectation: met:boolean met_by_empty:boolean
@@ -117,8 +118,10 @@ def fits(value, of):
     if of[-1] in "*<+":
         if not isinstance(value, list) or not all(fits(each, of[:-1]) for each in value):
             return False
-        keys = [each.get("axis", each.get("name")) if type(each) is dict else each for each in value]
-        return of[-1] == "*" or (all(a < b for a, b in zip(keys, keys[1:])) and (keys or of[-1] == "<"))
+        keys = [each.get("axis", each.get("name")) if isinstance(each, dict) else each
+                for each in value]
+        ascend = of[-1] == "*" or all(a < b for a, b in pairwise(keys))
+        return ascend and (of[-1] != "+" or keys != [])
     if of in RECORDS and isinstance(value, dict):
         for name in [name for name in value if value[name] is None and name + "?" in RECORDS[of]]:
             del value[name]  # so that what is written again differs: not_canonical
@@ -159,7 +162,8 @@ LOOKS = {"time": lambda text: time_of(text) is not None, "ipv6": is_ipv6,
 
 def probe_is_rejected(probe):
     kinds = [kind_of(each) for each in probe["expect"]]
-    of_value, argv, check = {"value=", "value~", "semver="}, probe.get("argv", []), probe.get("check")
+    argv, check = probe.get("argv", []), probe.get("check")
+    of_value = {"value=", "value~", "semver="}
     if (("argv" in probe) == ("check" in probe) or len(kinds) > 32 or kinds.count("exit=") > 1
             or len(probe["env"]) > 64 or probe["extract"] == "none" and of_value & set(kinds)):
         return True
@@ -180,7 +184,8 @@ def receipt_is_rejected(it):
 
 # What sections 5 and 6 reject beyond the types of the members.
 REJECTS = {
-    "probe": probe_is_rejected, "probe.receipt": receipt_is_rejected, "entry": lambda it: len(it) != 2,
+    "probe": probe_is_rejected, "probe.receipt": receipt_is_rejected,
+    "entry": lambda it: len(it) != 2,
     "outcome": lambda it: ("exit" in it) != (it["end"] == "exited")
     or ("signal" in it) != (it["end"] == "signaled"),
     "claim.flagged": lambda it: len(it["met_by_empty"]) != len(it["step"]["expect"]),
@@ -194,9 +199,10 @@ def canonical(value):
 
 
 def read_object(pairs):
-    if len(dict(pairs)) < len(pairs) or not all(re.fullmatch("[a-z0-9_]+", name) for name, _ in pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs) or not all(map(re.compile("[a-z0-9_]+").fullmatch, members)):
         raise ValueError("a member twice, or of another name")
-    return dict(pairs)
+    return members
 
 
 def read_number(digits):
@@ -340,6 +346,7 @@ def meets_one(here, sign, wanted):
 
 
 # Section 5.3.
+COMPARISONS = {"-", "-n", "-z", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
 PLACEHOLDERS = ("todo", "tbd", "fixme", "xxx", "...")
 CONSTANT = ": true false echo printf exit return yes sleep seq expr basename dirname".split()
 WRAPPERS = "env nice nohup command builtin exec eval time timeout setsid stdbuf busybox".split()
@@ -357,7 +364,7 @@ def words_are_constant(words):
     if name == "cat":
         return set(words[1:]) <= {"-", "/dev/null"}
     if name in ("test", "[", "[["):
-        return all(word in "- -n -z -eq -ne -lt -le -gt -ge".split() for word in words[1:] if word[:1] == "-")
+        return {word for word in words[1:] if word[:1] == "-"} <= COMPARISONS
     if name == "set":
         return len(words) > 1
     if name in WRAPPERS:
@@ -365,7 +372,8 @@ def words_are_constant(words):
         return left != [] and words_are_constant(left)
     if name not in ("sh", "bash", "dash", "zsh", "ash", "ksh"):
         return False
-    at = next((at for at, word in enumerate(words) if at and re.fullmatch("-[A-Za-z]*c[A-Za-z]*", word)), 0)
+    flags = [re.fullmatch("-[A-Za-z]*c[A-Za-z]*", word) for word in words[1:]]
+    at = next((at for at, flag in enumerate(flags, 1) if flag), 0)
     signed = [at > 0 and word[:1] in ("-", "+") for at, word in enumerate(words)]
     return len(words) == 1 or 0 < at < len(words) - 1 and script_is_constant(words[at + 1]) and all(
         signed[i] or signed[i - 1] and words[i - 1].endswith("o") for i in range(1, at))
@@ -380,7 +388,8 @@ def script_is_constant(script):
 
 def is_constant(probe):
     argv = probe.get("argv")
-    return bool(argv) and (script_is_constant(argv[0]) if probe["shell"] else words_are_constant(argv))
+    is_script = probe["shell"]
+    return bool(argv) and (script_is_constant(argv[0]) if is_script else words_are_constant(argv))
 
 
 # Sections 5.1 and 5.4.
@@ -432,7 +441,8 @@ def shown(probe, expectations):
 
 
 def shown_by(receipt):
-    return shown(receipt["probe"], [(each["met"], each["met_by_empty"]) for each in receipt["expectations"]])
+    return shown(receipt["probe"], [(each["met"], each["met_by_empty"])
+                                    for each in receipt["expectations"]])
 
 
 def contradicts_itself(receipt):

@@ -4,8 +4,22 @@ from collections import defaultdict
 from types import SimpleNamespace
 
 from handoff_format import (
-    KINDS, RECORDS, canonical, contradicts_itself, expected_exit, finished, is_constant, key_is_sound,
-    probe_digest, satisfies, sha256, shown, shown_by, successful, told)
+    KINDS,
+    RECORDS,
+    canonical,
+    contradicts_itself,
+    expected_exit,
+    finished,
+    is_constant,
+    key_is_sound,
+    probe_digest,
+    satisfies,
+    sha256,
+    shown,
+    shown_by,
+    successful,
+    told,
+)
 
 ENDLESS = float("inf")
 NO_SESSION = {"ledger.opened", "ledger.upgraded", "key.authorized", "key.revoked", "session.opened",
@@ -13,13 +27,18 @@ NO_SESSION = {"ledger.opened", "ledger.upgraded", "key.authorized", "key.revoked
 ADMIN = NO_SESSION - {"ledger.opened", "session.opened", "session.abandoned"}
 NEVER_VOID = ADMIN - {"capture.erased"} | {"ledger.opened"}
 CITED = {"axis.recorded": ["receipt"], "claim.verified": ["receipts", "needs"],
-         "claim.promoted": ["flag", "receipt", "needs"], "claim.promotion_refused": ["flag", "receipt"],
-         "probe.begun": ["flag"], "claim.discarded": ["flag"], "claim.retracted": ["receipt"]}
+         "claim.promoted": ["flag", "receipt", "needs"], "claim.retracted": ["receipt"],
+         "claim.promotion_refused": ["flag", "receipt"], "claim.discarded": ["flag"],
+         "probe.begun": ["flag"]}
 # Section 11: the lists of a boundary record that hold bodies as they are.
 LISTS = {"ambient": "ambient.declared", "begun": "probe.begun", "discards": "claim.discarded",
          "flags": "claim.flagged", "gates": "action.gated", "receipts": "probe.receipt",
          "promotions_refused": "claim.promotion_refused", "retractions": "claim.retracted",
          "reverified": "boundary.reverified"}
+
+
+def is_sealed(session):
+    return session.end is not None and session.end.kind == "session.sealed"
 
 
 class Ledger:
@@ -44,7 +63,8 @@ class Ledger:
             session.of[event.kind].append(event)
         match event.kind:
             case "ledger.opened":
-                self.root, self.policy, self.undetermined = event.key, body["policy"], body["rules"] > 1
+                self.root, self.policy = event.key, body["policy"]
+                self.undetermined = body["rules"] > 1
                 self.keys[event.key], self.labels = ["admin", "recorder"], {body["name"]}
             case "ledger.upgraded":
                 self.undetermined = True  # rules and v were 1, and one of them is larger now
@@ -110,12 +130,13 @@ class Ledger:
             flag for flag in others if flag and flag.statement == statement]
 
     def statement_of(self, claim):
-        told = self.unvoided(self.supports[claim]) + [flag for flag in [self.open_flag(claim)] if flag]
-        return min(told, key=lambda each: each.seq).statement if told else None
+        flag = self.open_flag(claim)
+        said = self.unvoided(self.supports[claim]) + ([flag] if flag else [])
+        return min(said, key=lambda each: each.seq).statement if said else None
 
     def retracted_at(self, claim):
-        return max((each.seq for each in self.of["claim.retracted"] if claim in each.body["claims"]),
-                   default=-1)
+        retractions = self.of["claim.retracted"]
+        return max((each.seq for each in retractions if claim in each.body["claims"]), default=-1)
 
     def latest(self, digest, session, up_to=ENDLESS):
         return next((each for each in reversed(self.sessions[session].of["probe.receipt"])
@@ -133,7 +154,8 @@ class Ledger:
         return session.of["claim.verified"] + session.of["claim.promoted"]
 
     def needing(self, session, axis):
-        return {each.body["claim"] for each in self.supports_in(session) if axis in each.body["needs"]}
+        supports = self.supports_in(session)
+        return {each.body["claim"] for each in supports if axis in each.body["needs"]}
 
     def resolve(self, name, session):
         """The axes that a name may mean in a session: none, one, or several if it is ambiguous."""
@@ -181,9 +203,9 @@ class Ledger:
                 yield "compromised_since", since > e.seq or before is not None and not by_root and (
                     not -1 < since < before.get("compromised_since", -1))
             case "session.opened":
-                yield "session_unknown", any(each not in self.sessions for each in b["inherits"])
-                ends = [self.sessions[each].end for each in b["inherits"]]
-                yield "inherits_unsealed", any(not end or end.kind != "session.sealed" for end in ends)
+                for each in map(self.sessions.get, b["inherits"]):
+                    yield "session_unknown", each is None
+                    yield "inherits_unsealed", not is_sealed(each)
             case "session.sealed":
                 yield "ambient_undeclared", not here.of["ambient.declared"]
                 said = {kind for kind, events in here.of.items() if events}
@@ -209,8 +231,8 @@ class Ledger:
                 yield "probe_digest", digest != probe_digest(b["probe"])
                 yield "scope", b["scope"] != here.opened.body["scope"]
                 begun = self.get("probe.begun", b.get("begun"))
-                yield "dangling_reference", "begun" in b and (
-                    begun is None or (begun.session, begun.body["probe_digest"]) != (e.session, digest))
+                yield "dangling_reference", "begun" in b and (begun is None or (
+                    begun.session, begun.body["probe_digest"]) != (e.session, digest))
                 axes = [self.get_axis(each["axis"]) for each in b["compared"]]
                 yield "dangling_reference", any(
                     axis is None or axis.receipt["probe_digest"] != digest for axis in axes)
@@ -218,8 +240,9 @@ class Ledger:
             case "axis.recorded":
                 yield from self.evidence(e, b["receipt"])
                 e.receipt = self.lawful[b["receipt"]].body
-                yield "vacuous", is_constant(e.receipt["probe"])
-                yield "redacted_comparator", e.receipt["probe"]["redact"] and b["comparator"] != "exact"
+                probe = e.receipt["probe"]
+                yield "vacuous", is_constant(probe)
+                yield "redacted_comparator", probe["redact"] and b["comparator"] != "exact"
                 yield "comparator", "redacted" not in e.receipt and not satisfies(
                     e.receipt.get("value"), b["comparator"], e.receipt)
             case "ambient.declared":
@@ -244,13 +267,14 @@ class Ledger:
                 yield "gate_finished", gate.body["decision"] == "refused" or any(
                     each.body["gate"] == gate.seq for each in self.of["action.finished"])
             case "claim.verified":
-                yield "statement_changed", self.statement_of(b["claim"]) not in (None, b["statement"])
-                yield "open_flag", self.open_flags(b["claim"], b["statement"]) != []
-                receipts = b["receipts"]
+                claim, statement, receipts = b["claim"], b["statement"], b["receipts"]
+                yield "statement_changed", self.statement_of(claim) not in (None, statement)
+                yield "open_flag", self.open_flags(claim, statement) != []
                 for seq in receipts:
                     yield from self.evidence(e, seq)
                     yield "vacuous", is_constant(self.lawful[seq].body["probe"])
-                yield "no_expectation", {shown_by(self.lawful[seq].body) for seq in receipts} == {"nothing"}
+                yield "no_expectation", all(
+                    shown_by(self.lawful[seq].body) == "nothing" for seq in receipts)
                 yield from self.support(e, here, receipts)
             case "claim.flagged":
                 claim, statement, step = b["claim"], b["statement"], b["step"]
@@ -259,9 +283,10 @@ class Ledger:
                     flag.session != e.session for flag in self.open_flags(claim, statement))
                 yield "no_derivation", b["derivation"].strip(" \t\n\v\f\r") == ""
                 yield "probe_digest", b["step_digest"] != probe_digest(step)
-                yield "receipt_shape", any(told(each, step) not in (None, by_empty) for each, by_empty
-                                           in zip(step["expect"], b["met_by_empty"]))
-                yield "vacuous", shown(step, [(True, each) for each in b["met_by_empty"]]) == "nothing"
+                by_empty = b["met_by_empty"]
+                yield "receipt_shape", any(told(each, step) not in (None, said)
+                                           for each, said in zip(step["expect"], by_empty))
+                yield "vacuous", shown(step, [(True, each) for each in by_empty]) == "nothing"
                 yield "directive", b["directive"] != {
                     "do_not_act_on": claim, "until_probe": b["step_digest"]}
                 yield "needs_contradict", b["needs"] != [] and "independent" in b
@@ -342,7 +367,8 @@ class Ledger:
             digest, first, last = axis.receipt["probe_digest"], min(receipts), max(receipts)
             before, after = self.latest(digest, e.session, first), self.latest(digest, e.session)
             yield "not_bracketed", before is None or after.seq < last or any(
-                self.verdict(axis, e.session, e.time, up_to)[0] != "held" for up_to in (first, ENDLESS))
+                self.verdict(axis, e.session, e.time, up_to)[0] != "held"
+                for up_to in (first, ENDLESS))
         admissible = self.admissible(here, e.time) if e.body["from"] else set()
         yield "from_not_admissible", not admissible.issuperset(e.body["from"])
 
@@ -354,10 +380,11 @@ class Ledger:
         ambient = self.is_ambient(axis.body["axis"], axis.session)
         drifted = "drifted_ambient" if ambient else "drifted_load_bearing"
         if receipt is None:
-            said, entry = next((
-                (each, entry) for each in reversed(self.sessions[session].of["boundary.reverified"])
-                for entry in each.body["entries"]
-                if each.seq <= up_to and each.seq not in void and entry["axis"] == axis.seq), (None, {}))
+            reverified = [each for each in self.sessions[session].of["boundary.reverified"]
+                          if each.seq <= up_to and each.seq not in void]
+            said, entry = next(((each, entry) for each in reversed(reverified)
+                                for entry in each.body["entries"] if entry["axis"] == axis.seq),
+                               (None, {}))
             if "asserted" not in entry:
                 return "unverifiable", entry.get("unverifiable", "not_probed")
             if not self.policy["asserted_values"] or "redacted" in axis.receipt:
@@ -383,8 +410,9 @@ class Ledger:
             if not successful(body):
                 return drifted, "expectation_unmet"
             if probe["redact"]:
-                own = "same" if receipt.seq == axis.body["receipt"] and "redacted" in body else None
-                result = {each["axis"]: each["result"] for each in body["compared"]}.get(axis.seq, own)
+                is_own = receipt.seq == axis.body["receipt"] and "redacted" in body
+                results = {each["axis"]: each["result"] for each in body["compared"]}
+                result = results.get(axis.seq, "same" if is_own else None)
                 if result is None:
                     return "unverifiable", "salt_missing"
                 held = result == "same"
@@ -404,23 +432,24 @@ class Ledger:
 
     def has_obstacle(self, support, session, moment):
         axes = [self.lawful[seq] for seq in support.body["needs"]]
+        reverified = self.unvoided(session.of["boundary.reverified"])
         return (support.seq in self.void or support.seq < self.retracted_at(support.body["claim"])
-                or support.session != session.seq and not self.unvoided(session.of["boundary.reverified"])
+                or support.session != session.seq and not reverified
                 or any(self.verdict(axis, session.seq, moment)[0] != "held" for axis in axes)
                 or any(self.is_refuted(support, axes, self.lawful[seq].body["probe_digest"], each)
                        for seq in support.receipts for each in session.lineage))
 
     def is_refuted(self, support, axes, digest, session):
         """Is the latest run of a probe in a session counter-evidence to a support?"""
-        run = self.latest(digest, session, ENDLESS)
+        run = self.latest(digest, session)
         return run is not None and run.seq > support.seq and finished(run.body) and (
             not successful(run.body)) and all(
             self.verdict(axis, session, run.time, run.seq, void=())[0] == "held" for axis in axes)
 
     def state_of(self, claim, lineage):
-        supports, flags, retracted = self.supports[claim], self.flags[claim], self.retracted_at(claim)
-        said = [each for each in supports + flags if each.session in lineage]
-        flag, ends = self.open_flag(claim), [self.sessions[each.session].end for each in supports + flags]
+        flag, retracted = self.open_flag(claim), self.retracted_at(claim)
+        supports, anywhere = self.supports[claim], self.supports[claim] + self.flags[claim]
+        said = [each for each in anywhere if each.session in lineage]
         states = {
             "verified_invariant": any(each.session in lineage and each.seq > retracted
                                       for each in self.unvoided(supports)),
@@ -430,7 +459,7 @@ class Ledger:
             "discarded": any(each.kind == "claim.flagged" for each in said) or any(
                 each.body["claim"] == claim and each.session in lineage | {0}
                 for each in self.of["claim.discarded"]),
-            "unsealed": any(end is None or end.kind != "session.sealed" for end in ends)}
+            "unsealed": not all(is_sealed(self.sessions[each.session]) for each in anywhere)}
         return next((state for state, is_so in states.items() if is_so), "unknown")
 
     def report(self, session, event):
@@ -439,8 +468,8 @@ class Ledger:
         verdicts = [self.verdict(axis, session.seq, event.time) for axis in axes]
         return {
             "session": session.seq, "at": event.seq,
-            "axes": [{"axis": axis.body["axis"], "seq": axis.seq, "verdict": verdict, "reason": reason}
-                     for axis, (verdict, reason) in zip(axes, verdicts)],
+            "axes": [{"axis": axis.body["axis"], "seq": axis.seq, "verdict": verdict,
+                      "reason": reason} for axis, (verdict, reason) in zip(axes, verdicts)],
             "admissible": sorted(self.admissible(session, event.time)),
             "claims": [{"claim": claim, "state": self.state_of(claim, session.lineage)}
                        for claim in sorted(self.spoken_of())]}
@@ -456,7 +485,8 @@ class Ledger:
                 | {"receipts": each.receipts, "seq": each.seq, "statement": each.statement}
                 for each in session.of[kind]]
         lists["axes"] = [
-            {"body": axis.body, "load_bearing_for": sorted(self.needing(session, axis.seq)), "seq": axis.seq}
+            {"body": axis.body, "seq": axis.seq,
+             "load_bearing_for": sorted(self.needing(session, axis.seq))}
             | {member: axis.receipt[member] for member in ("probe_digest", "redacted", "value")
                if member in axis.receipt} for axis in session.of["axis.recorded"]]
         opened = {"opened": {"body": session.opened.body, "seq": session.seq}}

@@ -14,10 +14,10 @@ unlawful) or 5 (error). `--at SEQ` asks all sessions at that event, in place of 
 reads one request from each line of standard input, and answers each with one line of JSON:
 
     {"path": FILE, "kind": "export" or "sqlite", "root": HEX or null, "expect": HEAD or null,
-     "sessions": true, "at": SEQ or null, "known": {"SEQ": LEAF}}
+     "sessions": true or false, "at": SEQ or null, "known": {"SEQ": LEAF}}
 
-`path` is needed; without `kind` the file's first bytes decide; `known` are records verified
-before. The answer has these members, whatever came in:
+`path` is needed; without `kind` the file's first byte decides, and `sessions` are told; `known` are
+records verified before. The answer has these members, whatever came in:
 
     {"result": "verified", "events": N, "head": {"seq": N, "hash": HEX} or null,
      "faults": [{"seq": N or null, "kind": K}], "refused": [{"seq": N, "rule": R}], "voided": [N],
@@ -26,9 +26,9 @@ before. The answer has these members, whatever came in:
                    "reason": R or null}], "admissible": [CLAIM],
                    "claims": [{"claim": C, "state": T}]}]}
 
-`events`, `head`, `checkpoint`, `refused`, `voided` and `sessions` are of the intact prefix, ascending.
-A session is shown at its seal or abandonment, or at the head while open, by the time of that event:
-`axes` are all axes of its lineage, by seq; `claims` all claims spoken of by then, by id.
+All but `result` and `faults` is of the intact prefix, and lists ascend. A session is shown at its
+seal or abandonment, or at the head while it is open, by the time of that event: `axes` are all axes
+of its lineage, by seq; `claims` all claims spoken of by then, by id.
 """
 import base64
 import json
@@ -43,7 +43,7 @@ from handoff_state import Ledger
 
 
 def walk(records, known):
-    """Section 7: the events of the intact prefix, all leaves, all faults; of (position, record)s."""
+    """Section 7: the events of the intact prefix, all leaves and faults, of (position, record)s."""
     events, leaves, faults = [], [], []
     for expected, (seq, record) in enumerate(records):
         event, is_canonical = read_event(record[64:])
@@ -67,12 +67,15 @@ def walk(records, known):
     return events, leaves, faults
 
 
+sys.setrecursionlimit(5000)  # a script may wrap a command in `env` a thousand times
+
+
 class NotALedger(Exception):
     """The input cannot be read, or is no ledger."""
 
 
-HEADER = re.compile(rb'{"count":(\d+),"format":"handoff-ledger-export/v1","head":"handoff1:(.{12}):(\d+):'
-                    rb'([0-9a-f]{64})","ledger":"([0-9a-f]{64})"}')
+HEADER = re.compile(rb'{"count":(\d{1,16}),"format":"handoff-ledger-export/v1","head":"handoff1:'
+                    rb'(.{12}):(\d+):([0-9a-f]{64})","ledger":"([0-9a-f]{64})"}')
 CAPTURE = re.compile(rb'{"capture":"([0-9a-f]{64})",(?:"bytes":"(.*)",)?"salt":"([0-9a-f]{32})"}')
 
 
@@ -121,7 +124,7 @@ def read_export(data):
     return records, captures, faults, len(leaves) < count or rest != b""
 
 
-# Section 13: SHA-256 of the schema's objects, by name, as JSON; run_vectors.py makes it of the text.
+# Section 13: SHA-256 of the rows of sqlite_schema as JSON. run_vectors.py makes it of the text.
 SCHEMA = "6e3d57acfd0cc2a01042e0a650c626567ca373d99cb21c977170812ce6bc350a"
 NEXT = "SELECT seq, record FROM event WHERE seq >= ? ORDER BY seq LIMIT 1"
 
@@ -142,7 +145,9 @@ def read_sqlite(data):
         raise NotALedger("newer than this text")
     if page < 512 or page & (page - 1) or data[18:20] != b"\1\1" or number(56, 4) != 1:
         return [], {}, [(None, "storage")], False
-    records, captures, faults = [], {}, [] if number(28, 4) * page == len(data) else [(None, "storage")]
+    records, captures, faults = [], {}, []
+    if number(28, 4) * page != len(data):
+        faults.append((None, "storage"))
     database = sqlite3.connect(":memory:")
     try:
         database.deserialize(data)
@@ -171,7 +176,8 @@ def wrong_captures(events, captures):
     for body in (each.body for each in events if each.kind == "probe.receipt" and each.v == 1):
         for kept in (stream["kept"] for stream in body.get("outputs", {}).values()):
             salt, there = captures.get(kept["commitment"], (None, None))
-            if there is not None and (sha256(salt, there), len(there)) != (kept["commitment"], kept["length"]):
+            wanted = kept["commitment"], kept["length"]
+            if there is not None and (sha256(salt, there), len(there)) != wanted:
                 yield kept["commitment"]
         redacted = body.get("redacted", {})
         salt, there = captures.get(redacted.get("commitment"), (None, None))
@@ -190,8 +196,8 @@ def tree_root(leaves):
 
 def verify(request):
     """Section 12: what --serve answers."""
-    answer = {"result": "error", "events": 0, "head": None, "faults": [], "refused": [], "voided": [],
-              "checkpoint": None, "error": None, "sessions": []}
+    answer = {"result": "error", "events": 0, "head": None, "checkpoint": None, "error": None,
+              "faults": [], "refused": [], "voided": [], "sessions": []}
     try:
         path, at, expect = Path(request["path"]), request.get("at"), request.get("expect")
         known = {int(seq): leaf for seq, leaf in (request.get("known") or {}).items()}
@@ -205,30 +211,32 @@ def verify(request):
     beside = [path.with_name(path.name + end).exists() for end in ("-journal", "-wal", "-shm")]
     events, leaves, faults = walk(records, known)
     leaves = leaves[:len(events)]
-    if expect and (leaves[:1] or [""])[0][:12] + "".join(leaves[int(seq):int(seq) + 1]) != short + leaf:
+    met = [each[:12] for each in leaves[:1]] + leaves[int(seq):int(seq) + 1] == [short, leaf]
+    if expect and not met:
         faults.append((int(seq), "expect"))
-    faults += container
+    faults += sorted(set(container), key=container.index)
     if "capture" not in dict(map(reversed, container)):
         faults += [(None, "capture") for _ in set(wrong_captures(events, captures))]
     ledger, reports = Ledger(), []
     for event in events:
         ledger.take(event)
-        for session in ledger.sessions.values():
-            if session.end is event if at is None else event.seq == at:
-                reports.append(ledger.report(session, event))
-    if at is None:
-        reports += [ledger.report(each, events[-1]) for each in ledger.sessions.values() if not each.end]
+        ending = [event, None] if event is events[-1] else [event]
+        reports += [ledger.report(each, event) for each in ledger.sessions.values()
+                    if (each.end in ending if at is None else at == event.seq)
+                    and request.get("sessions", True)]
     if leaves:
         tree = base64.b64encode(tree_root([bytes.fromhex(each) for each in leaves])).decode()
         answer |= {"head": {"seq": len(leaves) - 1, "hash": leaves[-1]},
                    "checkpoint": f"handoff-ledger/{leaves[0]}\n{len(leaves)}\n{tree}\n"}
-    results = {"tampered": faults, "unlawful": any(seq > ledger.acknowledged for seq, _ in ledger.refused),
+    results = {"tampered": faults,
+               "unlawful": any(seq > ledger.acknowledged for seq, _ in ledger.refused),
                "undetermined": ledger.undetermined,
                "incomplete": broken_off or not is_export and any(beside), "empty": not events,
-               "self_consistent": not events or events[0].key != request.get("root"), "verified": True}
+               "self_consistent": not events or events[0].key != request.get("root")}
     return answer | {
-        "result": next(result for result, so in results.items() if so), "events": len(events),
-        "faults": [{"seq": seq, "kind": kind} for seq, kind in faults], "voided": sorted(ledger.void),
+        "result": next((result for result, is_so in results.items() if is_so), "verified"),
+        "events": len(events), "faults": [{"seq": seq, "kind": kind} for seq, kind in faults],
+        "voided": sorted(ledger.void),
         "refused": [{"seq": seq, "rule": rule} for seq, rule in ledger.refused],
         "sessions": sorted(reports, key=lambda report: report["session"])}
 
@@ -243,7 +251,6 @@ def answer_line(line):
 
 
 def main(arguments):
-    sys.setrecursionlimit(5000)
     if arguments == ["--serve"]:
         for line in sys.stdin:
             print(json.dumps(answer_line(line)), flush=True)
@@ -262,7 +269,7 @@ def main(arguments):
     if "--json" in arguments:
         print(json.dumps(answer))
     else:
-        print(answer["result"], answer["events"], "events, head", answer["head"], answer["error"] or "")
+        print(answer["result"], answer["events"], "events", answer["head"], answer["error"] or "")
         for name in ("faults", "refused", "voided", "sessions"):
             print(*(f"{name}: {each}" for each in answer[name]), sep="\n")
     return {"verified": 0, "tampered": 4, "unlawful": 4, "error": 5}.get(answer["result"], 3)

@@ -1,12 +1,25 @@
 #!/usr/bin/env python3
-"""Runs the second verifier over every vector in tests/vectors, and prints a tally."""
+"""Runs the second verifier over every vector, as an export and as a ledger file, and then over the
+same vectors with one of its checks off at a time, which must fail. Prints a tally; exits 1 if
+anything is not as it should be."""
+import json
+import re
+import sqlite3
+import subprocess
 import sys
 import tempfile
+from base64 import b64decode
+from contextlib import closing
 from pathlib import Path
+from unittest.mock import patch
 
+import handoff_format
 import handoff_verify
+from handoff_state import Ledger
 
-VECTORS = Path(__file__).resolve().parent.parent / "vectors"
+HERE = Path(__file__).resolve().parent
+VECTORS = sorted((HERE.parent / "vectors").glob("*.txt"))
+SCHEMA = re.search(r"```sql\n(.*?)```", (HERE.parents[1] / "ledger-format.md").read_text(), re.S)[1]
 
 
 def read_vector(path):
@@ -15,65 +28,142 @@ def read_vector(path):
     return lambda name: [value for key, value in lines if key == name], export
 
 
-def check(path, scratch):
-    """What the verifier says otherwise than the vector, as texts."""
-    header, export = read_vector(path)
-    file = Path(scratch, path.stem + ".jsonl")
-    file.write_bytes(export)
-    known = dict(each.split() for each in header("known"))
-    request = {"path": str(file), "kind": "export", "root": header("root")[0], "known": known}
-    answer = handoff_verify.verify(request)
-    head = answer["head"]
-    if head:
-        answer = handoff_verify.verify(request | {"at": head["seq"]})
+def write_ledger_file(path, records):
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.executescript("PRAGMA ignore_check_constraints = ON; PRAGMA synchronous = OFF;")
+        database.executescript(f"{SCHEMA} PRAGMA user_version = 1;")
+        database.execute(f"PRAGMA application_id = {0x686E6466}")
+        database.executemany("INSERT INTO event VALUES (?, ?)", enumerate(records))
+
+
+def records_of(export):
+    lines = [line for line in export.split(b"\n") if line.startswith(b'{"event":')]
+    return [b64decode(line[-90:-2]) + line[9:-98] for line in lines]
+
+
+def differences(header, path):
+    """What the verifier says otherwise than a vector's header, of a file."""
+    request = {"path": str(path), "root": header("root")[0],
+               "known": dict(each.split() for each in header("known"))}
+    head = handoff_verify.verify(request)["head"]
+    answer = handoff_verify.verify(request | {"at": head["seq"] if head else None})
     ledger = (answer["checkpoint"] or "").partition("/")[2][:12]
     sessions = {each["session"]: each for each in answer["sessions"]}
-    said = {
-        "expect": [answer["result"]],
-        "fault": [f"{each['seq']} {each['kind']}" for each in answer["faults"]],
-        "refused": [f"{each['seq']} {each['rule']}" for each in answer["refused"]],
-        "void": [str(seq) for seq in answer["voided"]],
-        "head": [f"handoff1:{ledger}:{head['seq']}:{head['hash']}" if head else "none"],
-    }
+    said = {"expect": [answer["result"]], "void": [str(seq) for seq in answer["voided"]],
+            "fault": [f"{each['seq']} {each['kind']}" for each in answer["faults"]],
+            "refused": [f"{each['seq']} {each['rule']}" for each in answer["refused"]],
+            "head": [f"handoff1:{ledger}:{head['seq']}:{head['hash']}" if head else "none"]}
     wanted = {name: header(name) for name in said}
     for line in header("axis"):
         session, axis, *verdict = line.split()
-        found = [each for each in sessions[int(session)]["axes"] if each["seq"] == int(axis)]
-        said[f"axis {session} {axis}"] = [[each["verdict"]] + [each["reason"]] * bool(each["reason"])
-                                          for each in found]
         wanted[f"axis {session} {axis}"] = [verdict]
+        said[f"axis {session} {axis}"] = [
+            [each[name] for name in ("verdict", "reason") if each[name]]
+            for each in sessions[int(session)]["axes"] if each["seq"] == int(axis)]
     for line in header("claim"):
-        session, claim, state = line.split()
+        session, claim, wanted[f"claim {session} {claim}"] = line.split()
         states = {each["claim"]: each["state"] for each in sessions[int(session)]["claims"]}
         said[f"claim {session} {claim}"] = states.get(claim, "unknown")
-        wanted[f"claim {session} {claim}"] = state
     for line in header("admissible"):
-        session, claims = line.split()
+        session, wanted[f"admissible {session}"] = line.split()
         said[f"admissible {session}"] = ",".join(sessions[int(session)]["admissible"]) or "-"
-        wanted[f"admissible {session}"] = claims
     return [f"{name}: {wanted[name]} in the vector, here {said[name]}"
             for name in said if said[name] != wanted[name]]
 
 
-def tally(paths, scratch):
-    wrong = {}
-    for path in paths:
+def failures(files, names=None):
+    """By vector and form, what is otherwise than it says; a crash is a failure, whatever it is."""
+    for (name, form), (header, path) in files.items():
         try:
-            if differences := check(path, scratch):
-                wrong[path.stem] = differences
-        except Exception as error:  # a crash is a failure of that vector, whatever it is
-            wrong[path.stem] = [repr(error)]
-    return wrong
+            found = differences(header, path) if names is None or name in names else []
+        except Exception as error:
+            found = [repr(error)]
+        if found:
+            yield f"{name}, {form}", found
+
+
+def without_rule(name):
+    rules = Ledger.rules
+    return patch.object(Ledger, "rules", lambda self, event: (
+        (rule, broken and rule != name) for rule, broken in rules(self, event)))
+
+
+def without_fault(name):
+    walk = handoff_verify.walk
+
+    def walk_without(records, known):
+        events, leaves, faults = walk(records, known)
+        return events, leaves, [fault for fault in faults if fault[1] != name]
+    return patch.object(handoff_verify, "walk", walk_without)
+
+
+# Checks that are no rule and no fault by name: what is put in place of them.
+CONTROLS = {
+    "every signature is valid": patch.object(handoff_verify, "signature_is_valid", lambda *_: True),
+    "every key is sound": patch.object(handoff_verify, "key_is_sound", lambda key: True),
+    "every spelling is canonical": patch.object(
+        handoff_verify, "read_event", lambda data: (handoff_format.read_event(data)[0], True)),
+    "every axis is held": patch.object(Ledger, "verdict", lambda *_, **__: ("held", None)),
+    "no event is void": patch.object(Ledger, "mark_if_void", lambda *_: None),
+    "there is no obstacle": patch.object(Ledger, "has_obstacle", lambda *_: False),
+    "no run refutes a support": patch.object(Ledger, "is_refuted", lambda *_: False),
+    "every claim is admissible": patch.object(
+        Ledger, "admissible", lambda self, *_: self.spoken_of()),
+    "nothing is ambient": patch.object(Ledger, "is_ambient", lambda *_: False),
+    "nothing was retracted": patch.object(Ledger, "retracted_at", lambda *_: -1),
+    "no flag is open": patch.object(Ledger, "open_flag", lambda *_: None)}
+
+
+def missed_controls(files):
+    """Checks that are off without a vector failing."""
+    ruled, faulty = {}, {}
+    for (name, _), (header, _) in files.items():
+        for line in header("refused"):
+            ruled.setdefault(line.split()[1], set()).add(name)
+        for line in header("fault"):
+            faulty.setdefault(line.split()[1], set()).add(name)
+    controls = {f"rule {rule}": (without_rule(rule), names) for rule, names in ruled.items()}
+    controls |= {f"fault {name}": (without_fault(name), names) for name, names in faulty.items()}
+    controls |= {name: (control, None) for name, control in CONTROLS.items()}
+    missed = []
+    for name, (control, names) in controls.items():
+        with control:
+            if not any(failures(files, names)):
+                missed.append(name)
+    return missed, len(controls)
+
+
+def serves(path):
+    """Does one process answer a request after lines that are none?"""
+    lines = ["", "[", "null", "[1]", "{}", '{"path": 1}', '{"path": "/"}', '{"path": "a\\u0000b"}',
+             json.dumps({"path": str(path), "root": 7, "known": 3, "at": "x", "expect": []})]
+    lines += [json.dumps({"path": str(path)})]
+    run = subprocess.run([sys.executable, HERE / "handoff_verify.py", "--serve"], timeout=60,
+                         input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
+    results = [json.loads(line)["result"] for line in run.stdout.splitlines()]
+    return results == ["error"] * (len(lines) - 1) + ["self_consistent"]
 
 
 def main():
-    paths = sorted(VECTORS.glob("*.txt"))
     with tempfile.TemporaryDirectory() as scratch:
-        wrong = tally(paths, scratch)
-    for name, differences in wrong.items():
-        print(name, *differences, sep="\n    ")
-    print(f"{len(paths) - len(wrong)} of {len(paths)} vectors")
-    return 1 if wrong or not paths else 0
+        files = {}
+        for vector in VECTORS:
+            header, export = read_vector(vector)
+            exported, stored = (Path(scratch, vector.stem + end) for end in (".jsonl", ".db"))
+            exported.write_bytes(export)
+            files[vector.stem, "export"] = header, exported
+            if vector.stem != "tampered-length":  # no such record is in a sound ledger file
+                write_ledger_file(stored, records_of(export))
+                files[vector.stem, "file"] = header, stored
+        wrong = dict(failures(files))
+        missed, controls = missed_controls(files)
+        served = serves(files["verified-one-event", "export"][1])
+    for name, found in wrong.items():
+        print(name, *found, sep="\n    ")
+    print(f"vectors: {len(files) - len(wrong)} of {len(files)}, {len(VECTORS)} exports among them")
+    print(f"controls: {controls - len(missed)} of {controls} checks are missed when off", *missed)
+    print("serve: answers after lines that are no request" if served else "serve: FAILED")
+    return 0 if files and not wrong and not missed and served else 1
 
 
 if __name__ == "__main__":
