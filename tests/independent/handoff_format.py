@@ -49,7 +49,7 @@ expect       (?=.{1,4096}\Z)(value=.*|(value|stdout|stderr)~<re>|<semver>|<json>
 semver       semver=(?P<semver>.*)
 json         json:(/([^~/=]|~[01])*)*=.*
 byte         25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d
-comparator   exact|present|<semver>|one-of=(?!.{4097})(?P<items>[^,]+(,[^,]+){0,63})
+comparator   (?=.{1,4096}\Z)(exact|present|<semver>|one-of=(?P<items>[^,]+(,[^,]+){0,63}))
 """
 INTEGERS = {"seq": (0, MAX_INTEGER), "positive": (1, MAX_INTEGER), "count": (0, MAX_INTEGER - 1),
             "timeout": (1, 3_600_000), "exit": (0, 255), "signal": (1, 64)}
@@ -281,15 +281,14 @@ def key_is_sound(key):
     return point is not None and not is_identity(8, point) and is_identity(L, point)
 
 
-def signature_is_valid(key, signature, event_bytes):
+def signature_is_valid(key, signature, message):
     """Rules 5 to 8 under a sound key. OpenSSL encodes [S]B - [k]A and compares that with R byte for
     byte, which is rule 8 without cofactor. What holds of S and R alone is checked here."""
-    pae = b"DSSEv1 44 application/vnd.handoff-ledger.event.v1+json %d " % len(event_bytes)
     point, s = decode_point(signature[:32]), int.from_bytes(signature[32:], "little")
     if s >= L or point is None or is_identity(8, point):
         return False
     try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(signature, pae + event_bytes)
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(signature, message)
     except InvalidSignature:
         return False
     return True

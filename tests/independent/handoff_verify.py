@@ -53,11 +53,12 @@ def walk(records, known):
             found = {"malformed": event is None, "not_canonical": event is not None}
         else:
             sound = key_is_sound(event.key)
+            pae = b"DSSEv1 44 application/vnd.handoff-ledger.event.v1+json %d " % (len(record) - 64)
             found = {"seq": not expected == seq == event.seq,
                      "link": event.prev != (leaves[-1] if leaves else "0" * 64),
                      "genesis": seq == 0 and (event.kind, event.v) != ("ledger.opened", 1),
                      "key": not sound, "signature": sound and not signature_is_valid(
-                         event.key, record[:64], record[64:])}
+                         event.key, record[:64], pae + record[64:])}
         leaves.append(sha256(b"\0", record))
         faults += [(seq, fault) for fault, there in found.items() if there]
         events += [] if faults else [event]

@@ -125,7 +125,7 @@ def missed_controls(files):
     controls = {f"rule {rule}": (without_rule(rule), names) for rule, names in ruled.items()}
     controls |= {f"fault {name}": (without_fault(name), names) for name, names in faulty.items()}
     controls |= {name: (control, None) for name, control in CONTROLS.items()}
-    missed = []
+    files, missed = dict(reversed(files.items())), []  # most of what CONTROLS break comes late
     for name, (control, names) in controls.items():
         with control:
             if not any(failures(files, names)):
