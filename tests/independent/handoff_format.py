@@ -194,8 +194,11 @@ REJECTS = {
 
 
 # Section 3.
+WRITER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
 def canonical(value):
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+    return WRITER.encode(value).encode()
 
 
 def read_object(pairs):
@@ -264,7 +267,7 @@ def is_identity(n, point):
 
 
 def decode_point(encoding):
-    """The point that 32 bytes encode by rules 1, 2 and 6, or none: RFC 8032 section 5.1.3."""
+    """The point that 32 bytes encode by rules 1 and 2, or none: RFC 8032 section 5.1.3."""
     sign, y = divmod(int.from_bytes(encoding, "little"), 2**255)
     u, v = (y * y - 1) % P, (D * y * y + 1) % P
     x = u * v**3 * pow(u * v**7, (P - 5) // 8, P) % P
@@ -276,19 +279,24 @@ def decode_point(encoding):
 
 
 @functools.lru_cache(4096)
-def key_is_sound(key):
+def public_key(key):
+    """The key with that encoding, or none if it breaks one of rules 1 to 4."""
     point = decode_point(bytes.fromhex(key))
-    return point is not None and not is_identity(8, point) and is_identity(L, point)
+    if point is None or is_identity(8, point) or not is_identity(L, point):
+        return None
+    return Ed25519PublicKey.from_public_bytes(bytes.fromhex(key))
 
 
 def signature_is_valid(key, signature, message):
-    """Rules 5 to 8 under a sound key. OpenSSL encodes [S]B - [k]A and compares that with R byte for
-    byte, which is rule 8 without cofactor. What holds of S and R alone is checked here."""
-    point, s = decode_point(signature[:32]), int.from_bytes(signature[32:], "little")
-    if s >= L or point is None or is_identity(8, point):
+    """Rules 5 to 8, under a sound key. OpenSSL encodes [S]B - [k]A, without cofactor, and compares
+    the bytes with R: so R is a canonical point (6), the equation holds (8). 5 and 7 are left to
+    us: the order of R divides 8 if y is 0, 1 or -1, or if x^2 + y^2 = 0, as [2]R has y = 0 then."""
+    y, s = (int.from_bytes(half, "little") for half in (signature[:32], signature[32:]))
+    y %= 2**255
+    if s >= L or y in (0, 1, P - 1) or (D * y**4 + 2 * y * y - 1) % P == 0:
         return False
     try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(signature, message)
+        public_key(key).verify(signature, message)
     except InvalidSignature:
         return False
     return True

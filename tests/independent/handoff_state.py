@@ -11,8 +11,8 @@ from handoff_format import (
     expected_exit,
     finished,
     is_constant,
-    key_is_sound,
     probe_digest,
+    public_key,
     satisfies,
     sha256,
     shown,
@@ -80,7 +80,9 @@ class Ledger:
                 inherited = [self.sessions[each].lineage for each in body["inherits"]]
                 self.sessions[event.seq] = SimpleNamespace(
                     seq=event.seq, opened=event, key=event.key, end=None, of=defaultdict(list),
-                    lineage={event.seq}.union(*inherited))
+                    receipts=defaultdict(list), lineage={event.seq}.union(*inherited))
+            case "probe.receipt":
+                session.receipts[body["probe_digest"]].append(event)
             case "session.sealed":
                 session.end = event
             case "session.abandoned":
@@ -139,8 +141,8 @@ class Ledger:
         return max((each.seq for each in retractions if claim in each.body["claims"]), default=-1)
 
     def latest(self, digest, session, up_to=ENDLESS):
-        return next((each for each in reversed(self.sessions[session].of["probe.receipt"])
-                     if each.seq <= up_to and each.body["probe_digest"] == digest), None)
+        receipts = self.sessions[session].receipts[digest]
+        return next((each for each in reversed(receipts) if each.seq <= up_to), None)
 
     def is_ambient(self, name, session):
         declared = self.unvoided(self.sessions[session].of["ambient.declared"])
@@ -193,7 +195,7 @@ class Ledger:
             case "key.authorized":
                 yield "root_only", "admin" in b["roles"] and not by_root
                 yield "key_already_authorized", b["key"] in self.keys
-                yield "key_weak", not key_is_sound(b["key"])
+                yield "key_weak", public_key(b["key"]) is None
                 yield "label_in_use", b["label"] in self.labels
             case "key.revoked":
                 yield "key_unknown", b["key"] not in self.keys

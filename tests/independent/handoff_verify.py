@@ -38,7 +38,7 @@ import sys
 from hashlib import sha256 as raw_sha256
 from pathlib import Path
 
-from handoff_format import MAX_INTEGER, key_is_sound, read_event, sha256, signature_is_valid
+from handoff_format import MAX_INTEGER, public_key, read_event, sha256, signature_is_valid
 from handoff_state import Ledger
 
 
@@ -52,7 +52,7 @@ def walk(records, known):
         elif event is None or not is_canonical:
             found = {"malformed": event is None, "not_canonical": event is not None}
         else:
-            sound = key_is_sound(event.key)
+            sound = public_key(event.key) is not None
             pae = b"DSSEv1 44 application/vnd.handoff-ledger.event.v1+json %d " % (len(record) - 64)
             found = {"seq": not expected == seq == event.seq,
                      "link": event.prev != (leaves[-1] if leaves else "0" * 64),
@@ -272,7 +272,8 @@ def main(arguments):
     else:
         print(answer["result"], answer["events"], "events", answer["head"], answer["error"] or "")
         for name in ("faults", "refused", "voided", "sessions"):
-            print(*(f"{name}: {each}" for each in answer[name]), sep="\n")
+            for each in answer[name]:
+                print(f"{name}: {each}")
     return {"verified": 0, "tampered": 4, "unlawful": 4, "error": 5}.get(answer["result"], 3)
 
 

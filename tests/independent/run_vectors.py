@@ -100,7 +100,7 @@ def without_fault(name):
 # Checks that are no rule and no fault by name: what is put in place of them.
 CONTROLS = {
     "every signature is valid": patch.object(handoff_verify, "signature_is_valid", lambda *_: True),
-    "every key is sound": patch.object(handoff_verify, "key_is_sound", lambda key: True),
+    "every key is sound": patch.object(handoff_verify, "public_key", len),
     "every spelling is canonical": patch.object(
         handoff_verify, "read_event", lambda data: (handoff_format.read_event(data)[0], True)),
     "every axis is held": patch.object(Ledger, "verdict", lambda *_, **__: ("held", None)),
