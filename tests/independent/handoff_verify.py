@@ -2,7 +2,7 @@
 """A second verifier of handoff ledgers, written from ledger-format.md alone.
 
 It shares no code with the program, so what both say of a ledger is what the text says. It reads an
-export or a ledger file, writes nothing, and runs nothing. Python 3.11 and `cryptography`.
+export or a ledger file, changes nothing, and runs nothing. Python 3.11 and `cryptography`.
 
     handoff_verify.py FILE [--trust HEX] [--expect HEAD] [--at SEQ] [--json]
 
