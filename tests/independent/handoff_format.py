@@ -102,6 +102,8 @@ event.acknowledged: reason:text up_to:seq
 """
 RECORDS = dict(line.split(": ") for line in RECORDS.replace("\\\n", "").strip().splitlines())
 RECORDS = {of: dict(each.split(":") for each in line.split()) for of, line in RECORDS.items()}
+NEEDED = {of: {name for name in types if name[-1] != "?"} for of, types in RECORDS.items()}
+RECORDS = {of: {name.rstrip("?"): types[name] for name in types} for of, types in RECORDS.items()}
 KINDS = {of for of in RECORDS if "." in of}
 TEXTS = dict(line.split(None, 1) for line in TEXTS.strip().splitlines())
 
@@ -123,12 +125,13 @@ def fits(value, of):
         ascend = of[-1] == "*" or all(a < b for a, b in pairwise(keys))
         return ascend and (of[-1] != "+" or keys != [])
     if of in RECORDS and isinstance(value, dict):
-        for name in [name for name in value if value[name] is None and name + "?" in RECORDS[of]]:
-            del value[name]  # so that what is written again differs: not_canonical
-        types = {name.rstrip("?"): kind for name, kind in RECORDS[of].items()}
-        return ({name for name in RECORDS[of] if name[-1] != "?"} <= value.keys() <= types.keys()
+        types, needed = RECORDS[of], NEEDED[of]
+        for name in types.keys() - needed:
+            if value.get(name, 0) is None:
+                del value[name]  # so that what is written again differs: not_canonical
+        return (needed <= value.keys() <= types.keys()
                 and all(fits(each, types[name]) for name, each in value.items())
-                and not REJECTS.get(of, lambda it: False)(value))
+                and not (of in REJECTS and REJECTS[of](value)))
     if of in INTEGERS:
         return type(value) is int and INTEGERS[of][0] <= value <= INTEGERS[of][1]
     if of in TEXTS and isinstance(value, str):
