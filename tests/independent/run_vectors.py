@@ -19,7 +19,8 @@ from handoff_state import Ledger
 
 HERE = Path(__file__).resolve().parent
 VECTORS = sorted((HERE.parent / "vectors").glob("*.txt"))
-SCHEMA = re.search(r"```sql\n(.*?)```", (HERE.parents[1] / "ledger-format.md").read_text(), re.DOTALL)[1]
+FORMAT = (HERE.parents[1] / "ledger-format.md").read_text()
+SCHEMA = re.search(r"```sql\n(.*?)```", FORMAT, re.DOTALL)[1]
 
 
 def read_vector(path):
