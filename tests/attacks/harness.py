@@ -410,7 +410,8 @@ def readers(world, path, trust, rejected=True, count=None):
         if trust:
             argv = ["--trust", trust.public, *argv]
         listing = command[0] in ("log", "export")
-        ran = world.run("--json", *argv, documented=not listing)
+        form = [] if command[0] == "export" else ["--json"]
+        ran = world.run(*form, *argv, documented=not listing)
         if rejected and ran.code != 0 and not listing:
             demand(ran.error.get("code"), "a failure without a code", ran)
         demand(snapshot(folder) == before, "%s changed the folder" % command[0],
