@@ -98,6 +98,7 @@ class Ran:
     seconds: float
     memory: int
     document: dict | None = None
+    shown: object = None
 
     @property
     def text(self):
@@ -146,6 +147,7 @@ class World:
         self.root_key = forger.ROOT.save(self.folder / "root.pem")
         self.variables = {}
         self.noted = []
+        self.name, self.many = "", False
 
     def note(self, fault):
         """A fault that does not keep the case from being looked at further; it fails it all the
@@ -246,19 +248,22 @@ class World:
             argv += ["--trust", trust.public]
         argv += ["--", path]
         told = self.run("--json", *argv, **options)
-        shown = self.run(*argv, **options)
+        # The two forms are compared for all in the long form; of many variants of one kind, for a part.
+        both = self.long or not self.many or self.sample() % 3 == 0
+        shown = self.run(*argv, **options) if both else None
         demand(snapshot(folder) == before, "the folder was changed", difference(before, folder))
         left = sorted(os.listdir(self.temporary))
         demand(not left, "left in the temporary folder", left)
         result = told.document.get("result")
         demand(result in EXITS, "an unknown result", told)
         demand(told.code == EXITS[result], "result %s with exit %d" % (result, told.code), told)
-        demand(shown.code == told.code, "text exits %d, JSON %d" % (shown.code, told.code), shown)
-        first = shown.text.split("\n", 1)[0].split(" ", 1)[0].rstrip(":")
-        demand(first == result, "text says %r, JSON %r" % (first, result), shown)
         if told.code:
             self.note(reads_as_a_pass(told))
-            self.note(reads_as_a_pass(shown))
+        if shown:
+            demand(shown.code == told.code, "text exits %d, JSON %d" % (shown.code, told.code), shown)
+            first = shown.text.split("\n", 1)[0].split(" ", 1)[0].rstrip(":")
+            demand(first == result, "text says %r, JSON %r" % (first, result), shown)
+            self.note(reads_as_a_pass(shown) if told.code else None)
         told.shown = shown
         return told
 
@@ -345,6 +350,12 @@ def either(one, other):
     )
 
 
+def says(told, words):
+    """The text, where it was asked for, says this too."""
+    demand(told.shown is None or words in told.shown.text, "the text does not say %r" % words,
+           told.shown)
+
+
 def hold(told, expect):
     """Holds what `verify` said to an expectation."""
     result = told.document["result"]
@@ -357,10 +368,9 @@ def hold(told, expect):
         if expect.at is not None:
             demand(first.get("seq") == expect.at,
                    "the first fault is at %s, expected %s" % (first.get("seq"), expect.at), faults)
-            demand("at event %d" % expect.at in told.shown.text, "the text names no event",
-                   told.shown)
+            says(told, "at event %d" % expect.at)
         demand(kinds & expect.faults, "faults %s, expected %s" % (kinds, expect.faults), faults)
-        demand(first["kind"] in told.shown.text, "the text names no fault", told.shown)
+        says(told, first["kind"])
         if expect.events is not None:
             demand(told.document["events"] == expect.events,
                    "%s good events, expected %s" % (told.document["events"], expect.events), told)
@@ -374,8 +384,7 @@ def hold(told, expect):
                   if rule in expect.rules and expect.at in (None, seq)}
         demand(wanted, "refused %s, expected %s at %s" % (rules, expect.rules, expect.at), told)
         for seq, rule in wanted:
-            demand("refused event %d by %s" % (seq, rule) in told.shown.text,
-                   "the text does not name it", told.shown)
+            says(told, "refused event %d by %s" % (seq, rule))
     if result == "error":
         code = told.error.get("code")
         demand(code in expect.codes, "code %s, expected %s" % (code, expect.codes), told)

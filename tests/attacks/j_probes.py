@@ -401,7 +401,7 @@ STARTS = {
     "not found": (["nosuchprogram"], "not_found"),
     "not found by path": (["./nosuchprogram"], "not_found"),
     "no right to run": (["./data"], "not_executable"),
-    "a folder": (["/tmp"], "not_executable"),
+    "a folder": (["/tmp"], None),
     "no program's format": (["./rubbish"], "not_executable"),
     "a missing interpreter": (["./script"], None),
     "a folder for cwd that is not there": (["--cwd", "nowhere", "--", "cat"], None),
@@ -419,8 +419,8 @@ for at, (what, (argv, outcome)) in enumerate(STARTS.items()):
         given = argv if "--" in argv else ["--", *argv]
         told, shown = probe(world, *given, codes=(1, 2, 5))
         if shown is not None:
-            demand(told["successful"] is False and told["value"] is None, "successful", told)
             demand(outcome is None or told["outcome"]["end"] == outcome, "another outcome", told)
+            demand(told["successful"] is False and told["value"] is None, "successful", told)
         ran = world.json("verify")
         demand(ran.code == 0, "not verified", ran)
 
@@ -519,7 +519,7 @@ def script_changed(world):
     if ran.code == 0:
         told = world.ok("state")
         claim = [one for one in told["claims"] if one["claim"] == "mine"][0]
-        demand("script_changed" in str(claim["weak"]), "not shown as weak", claim)
+        demand("script_changed" in claim["weak_because"], "not shown as weak", claim)
 
 
 # --- J14: a probe that turns on its ledger ---
