@@ -60,7 +60,7 @@ fn run(arguments: &[&str]) {
 
 #[test]
 fn every_attack_is_answered_as_it_must_be() {
-    run(&["--handoff", env!("CARGO_BIN_EXE_handoff")]);
+    run(&["--short", "--handoff", env!("CARGO_BIN_EXE_handoff")]);
 }
 
 #[test]

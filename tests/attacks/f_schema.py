@@ -610,10 +610,6 @@ STRUCTURES = {
     "a cell pointer twice": one_pointer_twice,
     "two cells fewer": fewer_cells,
     "4,000 cells": more_cells,
-    "a payload of 2 GB": payload_of(2**31),
-    "a payload of 2^60": payload_of(2**60),
-    "a payload of 100 KB": payload_of(100000),
-    "a payload of 0": payload_of(0),
     "a leaf that says interior": kind_of_leaf(0x05),
     "a leaf that says index": kind_of_leaf(0x0A),
     "a leaf of kind 0": kind_of_leaf(0),
@@ -623,6 +619,18 @@ STRUCTURES = {
 }
 for at, (what, change) in enumerate(STRUCTURES.items()):
     TABLE.bytes("F15.%02d" % at, what, change, DAMAGED)
+
+
+for at, length in enumerate((2**31, 2**31 - 1, 2**32, 2**60, 2**63, 100000, 65536, 1, 0)):
+    def payload(world, length=length):
+        path = good(world)
+        data = bytearray(path.read_bytes())
+        payload_of(length)(data)
+        path.write_bytes(data)
+        told = rejected(world, path, DAMAGED)
+        demand(told.memory < 128 << 20, "%d MB of memory" % (told.memory >> 20))
+
+    TABLE.add("F17.%s" % "abcdefghi"[at], "a payload that says %d bytes" % length, payload)
 
 
 def overflowing():

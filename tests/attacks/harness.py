@@ -115,6 +115,10 @@ class Ran:
             shown[:400], self.code, self.out[:500], self.err[:300])
 
 
+def number_of(name):
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
+
+
 def snapshot(folder):
     """Every name, size, mode, time and byte in a folder."""
     seen = {}
@@ -157,7 +161,7 @@ class World:
 
     def sample(self):
         """A number that is the case's own, by which the short form chooses."""
-        return int.from_bytes(hashlib.sha256(self.name.encode()).digest()[:4], "big")
+        return number_of(self.name)
 
     def made(self, name):
         path = self.folder / name
