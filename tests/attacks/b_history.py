@@ -15,7 +15,6 @@ from harness import (
     good,
     hold,
     ledger,
-    outcome,
     readers,
     refuses_to_write,
     rejected,
@@ -39,6 +38,7 @@ def cut(world, keep):
 # --- truncation ---
 
 for keep in (1, 5, 150, COUNT - 1):
+
     def shorter(world, keep=keep):
         """Nothing inside shows it; so the count, the head and what is not proven are told."""
         told = accepted(world, cut(world, keep), keep, head=FULL.head_line(keep - 1))
@@ -67,10 +67,11 @@ OTHER_HEAD = {
     "another leaf": FULL.head_line()[:-64] + "0" * 64,
     "another ledger": "handoff1:" + "0" * 12 + FULL.head_line()[21:],
     "a seq beyond": "handoff1:%s:%d:%s" % (FULL.id[:12], COUNT, forger.leaf(FULL.records[-1])),
-    "the leaf of another seq": "handoff1:%s:%d:%s" % (
-        FULL.id[:12], COUNT - 1, forger.leaf(FULL.records[-2])),
+    "the leaf of another seq": "handoff1:%s:%d:%s"
+    % (FULL.id[:12], COUNT - 1, forger.leaf(FULL.records[-2])),
 }
 for number, (name, line) in enumerate(OTHER_HEAD.items()):
+
     def refused(world, line=line):
         told = world.verify(good(world), "--expect", line)
         hold(told, tampered("HEAD"))
@@ -81,14 +82,24 @@ for number, (name, line) in enumerate(OTHER_HEAD.items()):
 
     TABLE.add("B1.d%d" % number, "--expect with " + name, refused)
     TABLE.add("B1.e%d" % number, "HANDOFF_EXPECT with " + name, by_variable)
-for number, line in enumerate(("", "handoff1", "handoff1::0:", "handoff2:" + FULL.head_line()[9:],
-                               FULL.head_line() + "0", FULL.head_line()[:-1],
-                               FULL.head_line().upper(), " " + FULL.head_line(),
-                               FULL.head_line().replace(":%d:" % (COUNT - 1),
-                                                        ":0%d:" % (COUNT - 1)))):
+for number, line in enumerate(
+    (
+        "",
+        "handoff1",
+        "handoff1::0:",
+        "handoff2:" + FULL.head_line()[9:],
+        FULL.head_line() + "0",
+        FULL.head_line()[:-1],
+        FULL.head_line().upper(),
+        " " + FULL.head_line(),
+        FULL.head_line().replace(":%d:" % (COUNT - 1), ":0%d:" % (COUNT - 1)),
+    )
+):
+
     def no_head(world, line=line):
-        told = world.json("verify", "--trust", forger.ROOT.public, "--expect", line, "--",
-                          good(world))
+        told = world.json(
+            "verify", "--trust", forger.ROOT.public, "--expect", line, "--", good(world)
+        )
         demand(told.code in (2, 4, 5), "it was taken for a head that is met", told)
 
     TABLE.add("B1.f%d" % number, "--expect %r" % line[:24], no_head)
@@ -127,8 +138,13 @@ def refused_everywhere(world, path, *kinds):
     before = path.read_bytes()
     told = own_verify(world)
     hold(told, tampered(*kinds))
-    for command in (["session", "open", "--agent", "x"], ["resume", "--agent", "x"], ["seal"],
-                    ["retract", "claim", "--reason", "r"], ["probe", "--", "cat", "x"]):
+    for command in (
+        ["session", "open", "--agent", "x"],
+        ["resume", "--agent", "x"],
+        ["seal"],
+        ["retract", "claim", "--reason", "r"],
+        ["probe", "--", "cat", "x"],
+    ):
         ran = world.json("--key", world.root_key, *command)
         demand(ran.code == 4, "%s went on" % command[0], ran)
         demand(ran.error.get("code") in classes(*kinds), "another code", ran)
@@ -144,12 +160,15 @@ def refused_everywhere(world, path, *kinds):
 
 ROLLBACKS = {
     "older copy": lambda world, path, old: path.write_bytes(old),
-    "last event deleted": lambda world, path, old: edit(path, unguarded(
-        "DELETE FROM event WHERE seq=%d" % COUNT)),
-    "all but genesis deleted": lambda world, path, old: edit(path, unguarded(
-        "DELETE FROM event WHERE seq>0")),
+    "last event deleted": lambda world, path, old: edit(
+        path, unguarded("DELETE FROM event WHERE seq=%d" % COUNT)
+    ),
+    "all but genesis deleted": lambda world, path, old: edit(
+        path, unguarded("DELETE FROM event WHERE seq>0")
+    ),
 }
 for number, (name, act) in enumerate(ROLLBACKS.items()):
+
     def rolled(world, act=act):
         path = known(world)
         old = ledger().save(world.folder / "old.db").read_bytes()
@@ -173,8 +192,9 @@ def emptied_known(world):
     path = known(world)
     edit(path, unguarded("DELETE FROM event"))
     told = own_verify(world)
-    demand(told.code in (3, 4) and told.document["result"] in ("empty", "tampered"), "accepted",
-           told)
+    demand(
+        told.code in (3, 4) and told.document["result"] in ("empty", "tampered"), "accepted", told
+    )
     ran = world.json("--key", world.root_key, "session", "open", "--agent", "x")
     demand(ran.code != 0, "an emptied ledger was written to", ran)
 
@@ -236,8 +256,10 @@ def fork_elsewhere(world):
 
 # --- storage that hides rows ---
 
-for number, (name, root) in enumerate((("capture's", None), ("page 1", 1), ("none", 0),
-                                       ("beyond the file", 9999), ("a leaf", -1))):
+for number, (name, root) in enumerate(
+    (("capture's", None), ("page 1", 1), ("none", 0), ("beyond the file", 9999), ("a leaf", -1))
+):
+
     def rerooted(world, root=root):
         path = good(world)
 
@@ -246,13 +268,25 @@ for number, (name, root) in enumerate((("capture's", None), ("page 1", 1), ("non
             if root is None:
                 other = sql("SELECT rootpage FROM sqlite_schema WHERE name='capture'").fetchone()[0]
             if root == -1:
-                other = sql("SELECT pageno FROM dbstat WHERE name='event' AND pagetype='leaf' "
-                            "LIMIT 1").fetchone()[0] if has_dbstat(sql) else 5
+                other = (
+                    sql(
+                        "SELECT pageno FROM dbstat WHERE name='event' AND pagetype='leaf' LIMIT 1"
+                    ).fetchone()[0]
+                    if has_dbstat(sql)
+                    else 5
+                )
             sql("UPDATE sqlite_schema SET rootpage=? WHERE name='event'", (other,))
 
         edit(path, point)
-        rejected(world, path, Expect({"tampered", "error"}, faults=classes("STORAGE", "SCHEMA"),
-                                     codes=classes("NOT_A_LEDGER") | {"storage"}))
+        rejected(
+            world,
+            path,
+            Expect(
+                {"tampered", "error"},
+                faults=classes("STORAGE", "SCHEMA"),
+                codes=classes("NOT_A_LEDGER") | {"storage"},
+            ),
+        )
 
     TABLE.add("B4.a%d" % number, "event's root page is " + name, rerooted)
 
@@ -272,6 +306,7 @@ def event_root(data):
 
 
 for bit in range(8):
+
     def one_bit(world, bit=bit):
         path = good(world)
         data = bytearray(path.read_bytes())
@@ -376,22 +411,39 @@ def all_forged(world):
     demand(told.document["result"] in ("self_consistent", "unlawful"), "trusted", told)
 
 
-GENESIS = {"name": "again", "nonce": "0" * 64,
-           "policy": {"asserted_values": False, "four_eyes": False}, "rules": 1}
-for number, (name, key) in enumerate((("root", forger.ROOT), ("recorder", forger.ALICE),
-                                      ("stranger", forger.Key(0x77)))):
-    TABLE.forged("B9.a%d" % number, "a second ledger.opened, by the %s" % name,
-                 lambda made, key=key: made.add("ledger.opened", GENESIS, key) and None,
-                 unlawful("already_opened", at=COUNT))
-TABLE.forged("B9.b", "the bytes of genesis again",
-             lambda made: made.put(None, made.records[0][64:], made.records[0][:64]) and None,
-             tampered("SEQ", at=COUNT))
-TABLE.forged("B9.c", "a second ledger.opened that says seq 0",
-             lambda made: made.add("ledger.opened", GENESIS, seq=0) and None,
-             tampered("SEQ", at=COUNT))
-TABLE.forged("B9.d", "a second ledger.opened with no prev",
-             lambda made: made.add("ledger.opened", GENESIS, prev=forger.NO_LEAF) and None,
-             tampered("CHAIN", at=COUNT))
+GENESIS = {
+    "name": "again",
+    "nonce": "0" * 64,
+    "policy": {"asserted_values": False, "four_eyes": False},
+    "rules": 1,
+}
+for number, (name, key) in enumerate(
+    (("root", forger.ROOT), ("recorder", forger.ALICE), ("stranger", forger.Key(0x77)))
+):
+    TABLE.forged(
+        "B9.a%d" % number,
+        "a second ledger.opened, by the %s" % name,
+        lambda made, key=key: made.add("ledger.opened", GENESIS, key) and None,
+        unlawful("already_opened", at=COUNT),
+    )
+TABLE.forged(
+    "B9.b",
+    "the bytes of genesis again",
+    lambda made: made.put(None, made.records[0][64:], made.records[0][:64]) and None,
+    tampered("SEQ", at=COUNT),
+)
+TABLE.forged(
+    "B9.c",
+    "a second ledger.opened that says seq 0",
+    lambda made: made.add("ledger.opened", GENESIS, seq=0) and None,
+    tampered("SEQ", at=COUNT),
+)
+TABLE.forged(
+    "B9.d",
+    "a second ledger.opened with no prev",
+    lambda made: made.add("ledger.opened", GENESIS, prev=forger.NO_LEAF) and None,
+    tampered("CHAIN", at=COUNT),
+)
 
 
 @TABLE.case("B9.e", "the first event opens no ledger")
@@ -422,14 +474,24 @@ def linked_genesis(world):
 
 
 for seq in (1, 50, 100, COUNT - 1):
-    TABLE.forged("B11.%d" % seq, "the signed bytes of %d replayed at the end" % seq,
-                 lambda made, seq=seq: made.put(None, made.records[seq][64:],
-                                                made.records[seq][:64]) and None,
-                 tampered("SEQ", at=COUNT))
-TABLE.forged("B11.e", "an event of another ledger of the same root, at its own seq",
-             lambda made: made.truncate(1) and made.put(
-                 None, same_root_second()[64:], same_root_second()[:64]) and None,
-             tampered("CHAIN", at=1))
+    TABLE.forged(
+        "B11.%d" % seq,
+        "the signed bytes of %d replayed at the end" % seq,
+        lambda made, seq=seq: (
+            made.put(None, made.records[seq][64:], made.records[seq][:64]) and None
+        ),
+        tampered("SEQ", at=COUNT),
+    )
+TABLE.forged(
+    "B11.e",
+    "an event of another ledger of the same root, at its own seq",
+    lambda made: (
+        made.truncate(1)
+        and made.put(None, same_root_second()[64:], same_root_second()[:64])
+        and None
+    ),
+    tampered("CHAIN", at=1),
+)
 
 
 def same_root_second():
@@ -439,38 +501,63 @@ def same_root_second():
 
 
 for back in (2, 3, 100, COUNT):
+
     def ancestor(made, back=back):
         prev = forger.leaf(made.records[-back]) if back <= made.count else forger.NO_LEAF
-        made.add("session.opened", {"agent": "x", "inherits": [], "scope": forger.SCOPE},
-                 forger.BOB, prev=prev)
+        made.add(
+            "session.opened",
+            {"agent": "x", "inherits": [], "scope": forger.SCOPE},
+            forger.BOB,
+            prev=prev,
+        )
 
     TABLE.forged("B12.a%d" % back, "prev is %d back" % back, ancestor, tampered("CHAIN", at=COUNT))
-for number, (name, prev) in enumerate((("zero", forger.NO_LEAF), ("itself unknown", "a" * 64),
-                                       ("the ledger id", FULL.id))):
-    TABLE.forged("B12.b%d" % number, "prev is " + name,
-                 lambda made, prev=prev: made.add(
-                     "session.opened", {"agent": "x", "inherits": [], "scope": forger.SCOPE},
-                     forger.BOB, prev=prev) and None,
-                 tampered("CHAIN", at=COUNT))
+for number, (name, prev) in enumerate(
+    (("zero", forger.NO_LEAF), ("itself unknown", "a" * 64), ("the ledger id", FULL.id))
+):
+    TABLE.forged(
+        "B12.b%d" % number,
+        "prev is " + name,
+        lambda made, prev=prev: (
+            made.add(
+                "session.opened",
+                {"agent": "x", "inherits": [], "scope": forger.SCOPE},
+                forger.BOB,
+                prev=prev,
+            )
+            and None
+        ),
+        tampered("CHAIN", at=COUNT),
+    )
 
 
 def bare_hash(made):
     """prev as SHA-256 of the record without the leaf's prefix byte."""
-    made.add("session.opened", {"agent": "x", "inherits": [], "scope": forger.SCOPE}, forger.BOB,
-             prev=forger.sha256(made.records[-1]).hex())
+    made.add(
+        "session.opened",
+        {"agent": "x", "inherits": [], "scope": forger.SCOPE},
+        forger.BOB,
+        prev=forger.sha256(made.records[-1]).hex(),
+    )
 
 
-TABLE.forged("B12.c", "prev is the hash without the prefix of a leaf", bare_hash,
-             tampered("CHAIN", at=COUNT))
+TABLE.forged(
+    "B12.c", "prev is the hash without the prefix of a leaf", bare_hash, tampered("CHAIN", at=COUNT)
+)
 
 
 def hash_of_bytes(made):
-    made.add("session.opened", {"agent": "x", "inherits": [], "scope": forger.SCOPE}, forger.BOB,
-             prev=forger.sha256(b"\0" + made.records[-1][64:]).hex())
+    made.add(
+        "session.opened",
+        {"agent": "x", "inherits": [], "scope": forger.SCOPE},
+        forger.BOB,
+        prev=forger.sha256(b"\0" + made.records[-1][64:]).hex(),
+    )
 
 
-TABLE.forged("B12.d", "prev is the leaf of the event bytes alone", hash_of_bytes,
-             tampered("CHAIN", at=COUNT))
+TABLE.forged(
+    "B12.d", "prev is the leaf of the event bytes alone", hash_of_bytes, tampered("CHAIN", at=COUNT)
+)
 
 
 # --- equivocation ---
@@ -491,11 +578,19 @@ def two_sided(world, one, two, after=0):
     return files
 
 
-for number, (name, one, two, after) in enumerate((
-    ("one key signs two events for one seq and prev", (forger.ALICE, "x"), (forger.ALICE, "y"), 0),
-    ("the same, and both go on", (forger.ALICE, "x"), (forger.ALICE, "y"), 3),
-    ("two keys sign for one seq", (forger.ALICE, "x"), (forger.BOB, "y"), 0),
-)):
+for number, (name, one, two, after) in enumerate(
+    (
+        (
+            "one key signs two events for one seq and prev",
+            (forger.ALICE, "x"),
+            (forger.ALICE, "y"),
+            0,
+        ),
+        ("the same, and both go on", (forger.ALICE, "x"), (forger.ALICE, "y"), 3),
+        ("two keys sign for one seq", (forger.ALICE, "x"), (forger.BOB, "y"), 0),
+    )
+):
+
     def equivocated(world, one=one, two=two, after=after):
         files = two_sided(world, one, two, after)
         before = snapshot(world.evidence)
@@ -509,8 +604,11 @@ for number, (name, one, two, after) in enumerate((
                 demand(key.public in shown, "the signer is not named", ran)
             text = world.run("compare", "--trust", forger.ROOT.public, *pair)
             demand(text.code == 4, "text exits otherwise", text)
-        demand(snapshot(world.evidence) == before, "the folder was changed",
-               difference(before, world.evidence))
+        demand(
+            snapshot(world.evidence) == before,
+            "the folder was changed",
+            difference(before, world.evidence),
+        )
 
     TABLE.add("B13.%s" % "abc"[number], "equivocation: " + name, equivocated)
 
@@ -541,14 +639,18 @@ def forged_half(world):
     made.open(forger.ALICE, "x")
     made.save(one)
     made = ledger()
-    event = made.event("session.opened", {"agent": "y", "inherits": [], "scope": forger.SCOPE},
-                       forger.ALICE)
+    event = made.event(
+        "session.opened", {"agent": "y", "inherits": [], "scope": forger.SCOPE}, forger.ALICE
+    )
     made.put(event, forger.canonical(event), bytes(64))
     made.save(two)
     ran = world.json("compare", "--trust", forger.ROOT.public, one, two)
     demand(ran.code not in (0,), "a tampered file compares well", ran)
-    demand("equivocation" not in str(ran.document.get("result", "")),
-           "a forged signature is taken as proof against its key", ran)
+    demand(
+        "equivocation" not in str(ran.document.get("result", "")),
+        "a forged signature is taken as proof against its key",
+        ran,
+    )
 
 
 # --- the view ---
@@ -587,8 +689,18 @@ def foreign_view(world, found):
     made = other_ledger()
     made.save(other / "l.db")
     key = forger.MALLORY.save(world.folder / "m.pem")
-    world.ok("--trust", forger.MALLORY.public, "--ledger", other / "l.db", "--key", key,
-             "session", "open", "--agent", "x")
+    world.ok(
+        "--trust",
+        forger.MALLORY.public,
+        "--ledger",
+        other / "l.db",
+        "--key",
+        key,
+        "session",
+        "open",
+        "--agent",
+        "x",
+    )
     source = found.parent / (made.id + found.name[64:])
     demand(source.exists(), "no view of the other ledger")
     shutil.copyfile(source, found)
@@ -601,20 +713,38 @@ with_view("B15.d", "its folder world-writable", lambda world, found: os.chmod(fo
 with_view("B15.e", "of another ledger", foreign_view)
 with_view("B15.f", "rubbish", lambda world, found: found.write_bytes(os.urandom(5000)))
 with_view("B15.g", "empty", lambda world, found: found.write_bytes(b""))
-with_view("B15.h", "cut in half", lambda world, found: found.write_bytes(
-    found.read_bytes()[: found.stat().st_size // 2]))
-with_view("B15.i", "a symbolic link to nowhere", lambda world, found: (
-    found.unlink(), found.symlink_to(world.folder / "nowhere")))
+with_view(
+    "B15.h",
+    "cut in half",
+    lambda world, found: found.write_bytes(found.read_bytes()[: found.stat().st_size // 2]),
+)
+with_view(
+    "B15.i",
+    "a symbolic link to nowhere",
+    lambda world, found: (found.unlink(), found.symlink_to(world.folder / "nowhere")),
+)
 with_view("B15.j", "a named pipe", lambda world, found: (found.unlink(), os.mkfifo(found)))
 with_view("B15.k", "a folder", lambda world, found: (found.unlink(), found.mkdir()))
 with_view("B15.l", "unreadable", lambda world, found: os.chmod(found, 0))
-with_view("B15.m", "a copy of the ledger itself", lambda world, found: shutil.copyfile(
-    world.project / ".handoff/ledger.db", found))
-with_view("B15.n", "with a foreign journal beside it", lambda world, found: (
-    found.parent / (found.name + "-journal")).write_bytes(os.urandom(600)))
-with_view("B15.o", "every bit of one page inverted", lambda world, found: found.write_bytes(
-    found.read_bytes()[:4096] + bytes(255 - one for one in found.read_bytes()[4096:8192])
-    + found.read_bytes()[8192:]))
+with_view(
+    "B15.m",
+    "a copy of the ledger itself",
+    lambda world, found: shutil.copyfile(world.project / ".handoff/ledger.db", found),
+)
+with_view(
+    "B15.n",
+    "with a foreign journal beside it",
+    lambda world, found: (found.parent / (found.name + "-journal")).write_bytes(os.urandom(600)),
+)
+with_view(
+    "B15.o",
+    "every bit of one page inverted",
+    lambda world, found: found.write_bytes(
+        found.read_bytes()[:4096]
+        + bytes(255 - one for one in found.read_bytes()[4096:8192])
+        + found.read_bytes()[8192:]
+    ),
+)
 
 
 @TABLE.case("B15.p", "a deleted view must not hide a rollback that --expect shows")

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import sqlite3
 import struct
 import tempfile
@@ -13,6 +14,7 @@ from harness import (
     accepted,
     classes,
     demand,
+    difference,
     edit,
     good,
     hold,
@@ -29,31 +31,61 @@ TABLE = Table("F")
 FULL = ledger()
 COUNT = FULL.count
 SCHEMA = tampered("SCHEMA")
-DAMAGED = Expect({"tampered", "error"}, faults=classes("SCHEMA", "STORAGE", "SEQ", "LIMIT",
-                                                      "ENCODING", "SIG", "CHAIN"),
-                 codes=classes("NOT_A_LEDGER", "VERSION") | {"storage", "schema"})
-NEITHER = Expect({"tampered", "error"}, faults=classes("SCHEMA", "STORAGE"),
-                 codes=classes("NOT_A_LEDGER", "VERSION") | {"storage", "schema"})
+DAMAGED = Expect(
+    {"tampered", "error"},
+    faults=classes("SCHEMA", "STORAGE", "SEQ", "LIMIT", "ENCODING", "SIG", "CHAIN"),
+    codes=classes("NOT_A_LEDGER", "VERSION") | {"storage", "schema"},
+)
+NEITHER = Expect(
+    {"tampered", "error"},
+    faults=classes("SCHEMA", "STORAGE"),
+    codes=classes("NOT_A_LEDGER", "VERSION") | {"storage", "schema"},
+)
 
 
 def rewritten(name, old, new):
     """The text of an object in the schema replaced, as writable_schema lets one."""
-    return ["UPDATE sqlite_schema SET sql=replace(sql,'%s','%s') WHERE name='%s'" % (
-        old.replace("'", "''"), new.replace("'", "''"), name)]
+    return [
+        "UPDATE sqlite_schema SET sql=replace(sql,'%s','%s') WHERE name='%s'"
+        % (old.replace("'", "''"), new.replace("'", "''"), name)
+    ]
+
+
+def unguarded_statements(statement):
+    """One statement with the guards away for its time, as a list of statements."""
+    text = forger.SCHEMA_SQL
+    names = re.findall(r"CREATE TRIGGER (\w+)", text)
+    again = re.findall(r"CREATE TRIGGER .*?END(?=;)", text, re.S)
+    return ["DROP TRIGGER " + name for name in names] + [statement] + again
 
 
 # --- F1: guards gone, weakened, added ---
-GUARDS = ("event_only_next", "event_no_update", "event_no_delete", "capture_no_update",
-          "capture_only_once")
+GUARDS = (
+    "event_only_next",
+    "event_no_update",
+    "event_no_delete",
+    "capture_no_update",
+    "capture_only_once",
+)
 for at, name in enumerate(GUARDS):
     TABLE.sql("F1.a%d" % at, "without %s" % name, "DROP TRIGGER " + name, SCHEMA)
-    TABLE.sql("F1.b%d" % at, "%s raises nothing" % name,
-              rewritten(name, "RAISE(ABORT,", "coalesce(1,"), SCHEMA)
-    TABLE.sql("F1.c%d" % at, "%s never applies" % name, [
-        "UPDATE sqlite_schema SET sql=replace(sql,'BEGIN SELECT','WHEN 0 BEGIN SELECT') "
-        "WHERE name='%s' AND sql NOT LIKE '%%WHEN%%'" % name,
-        "UPDATE sqlite_schema SET sql=replace(sql,'WHEN ','WHEN 0 AND ') WHERE name='%s'" % name],
-        SCHEMA)
+    TABLE.sql(
+        "F1.b%d" % at,
+        "%s raises nothing" % name,
+        rewritten(name, "RAISE(ABORT,", "coalesce(1,"),
+        SCHEMA,
+    )
+    TABLE.sql(
+        "F1.c%d" % at,
+        "%s never applies" % name,
+        [
+            "UPDATE sqlite_schema SET sql=replace(sql,'BEGIN SELECT','WHEN 0 BEGIN SELECT') "
+            "WHERE name='%s' AND sql NOT LIKE '%%WHEN%%'" % name,
+            "UPDATE sqlite_schema SET sql=replace(sql,'WHEN ','WHEN 0 AND ') WHERE name='%s'"
+            % name,
+        ],
+        SCHEMA,
+    )
 TABLE.sql("F1.e", "all guards gone", ["DROP TRIGGER " + name for name in GUARDS], SCHEMA)
 TRIGGERS = {
     "delete": "CREATE TRIGGER x AFTER INSERT ON event BEGIN DELETE FROM event WHERE seq<5; END",
@@ -61,32 +93,65 @@ TRIGGERS = {
     "rewrite": "CREATE TRIGGER x AFTER INSERT ON event BEGIN UPDATE event SET record=x'00'; END",
     "capture": "CREATE TRIGGER x AFTER INSERT ON capture BEGIN SELECT 1; END",
     "endless": "CREATE TRIGGER x AFTER INSERT ON event BEGIN SELECT * FROM (WITH RECURSIVE r(n) AS "
-               "(SELECT 1 UNION ALL SELECT n+1 FROM r) SELECT n FROM r); END",
+    "(SELECT 1 UNION ALL SELECT n+1 FROM r) SELECT n FROM r); END",
     "upper": "CREATE TRIGGER EVENT_NO_UPDATE2 BEFORE UPDATE ON event BEGIN SELECT 1; END",
 }
 for name, sql in TRIGGERS.items():
     TABLE.sql("F1.f-" + name, "one trigger more: " + name, sql, SCHEMA)
 
 # --- F2, F3: views in the place of tables ---
-VIEW = ("CREATE VIEW event AS SELECT seq, CASE seq WHEN 100 THEN x'00' ELSE record END AS record "
-        "FROM real")
-ALTERED = ["PRAGMA legacy_alter_table=ON"] + ["DROP TRIGGER " + name for name in GUARDS] + [
-    "ALTER TABLE event RENAME TO real"]
+VIEW = (
+    "CREATE VIEW event AS SELECT seq, CASE seq WHEN 100 THEN x'00' ELSE record END AS record "
+    "FROM real"
+)
+ALTERED = (
+    ["PRAGMA legacy_alter_table=ON"]
+    + ["DROP TRIGGER " + name for name in GUARDS]
+    + ["ALTER TABLE event RENAME TO real"]
+)
 TABLE.sql("F2.a", "event renamed, a view with CASE in its place", ALTERED + [VIEW], SCHEMA)
-TABLE.sql("F2.b", "and an INSTEAD OF trigger", ALTERED + [
-    VIEW, "CREATE TRIGGER t INSTEAD OF INSERT ON event BEGIN INSERT INTO real VALUES(NEW.seq,"
-    "NEW.record); END"], SCHEMA)
+TABLE.sql(
+    "F2.b",
+    "and an INSTEAD OF trigger",
+    ALTERED
+    + [
+        VIEW,
+        "CREATE TRIGGER t INSTEAD OF INSERT ON event BEGIN INSERT INTO real VALUES(NEW.seq,"
+        "NEW.record); END",
+    ],
+    SCHEMA,
+)
 TABLE.sql("F2.c", "event renamed", ALTERED, SCHEMA)
 TABLE.sql("F2.d", "a view beside the tables", "CREATE VIEW v AS SELECT * FROM event", SCHEMA)
-TABLE.sql("F2.e", "capture replaced by a view", [
-    "DROP TRIGGER capture_no_update", "DROP TRIGGER capture_only_once", "DROP TABLE capture",
-    "CREATE VIEW capture AS SELECT x'00' AS commitment, x'00' AS salt, x'00' AS bytes"], SCHEMA)
-TABLE.sql("F2.f", "event's type in the schema says view", [
-    "UPDATE sqlite_schema SET type='view' WHERE name='event'"], NEITHER)
-ENDLESS = ("CREATE VIEW event AS WITH RECURSIVE r(n) AS (SELECT 0 UNION ALL SELECT n+1 FROM r) "
-           "SELECT n AS seq, zeroblob(65535) AS record FROM r")
-for at, view in enumerate((ENDLESS, ENDLESS.replace("n+1", "n"), ENDLESS.replace(
-        "zeroblob(65535)", "randomblob(1000000000)"))):
+TABLE.sql(
+    "F2.e",
+    "capture replaced by a view",
+    [
+        "DROP TRIGGER capture_no_update",
+        "DROP TRIGGER capture_only_once",
+        "DROP TABLE capture",
+        "CREATE VIEW capture AS SELECT x'00' AS commitment, x'00' AS salt, x'00' AS bytes",
+    ],
+    SCHEMA,
+)
+TABLE.sql(
+    "F2.f",
+    "event's type in the schema says view",
+    ["UPDATE sqlite_schema SET type='view' WHERE name='event'"],
+    NEITHER,
+)
+ENDLESS = (
+    "CREATE VIEW event AS WITH RECURSIVE r(n) AS (SELECT 0 UNION ALL SELECT n+1 FROM r) "
+    "SELECT n AS seq, zeroblob(65535) AS record FROM r"
+)
+for at, view in enumerate(
+    (
+        ENDLESS,
+        ENDLESS.replace("n+1", "n"),
+        ENDLESS.replace("zeroblob(65535)", "randomblob(1000000000)"),
+    )
+):
+
     def endless(world, view=view):
         path = good(world)
         edit(path, ALTERED + [view])
@@ -94,21 +159,28 @@ for at, view in enumerate((ENDLESS, ENDLESS.replace("n+1", "n"), ENDLESS.replace
         demand(told.seconds < 5, "%.1f s for a view that is never asked" % told.seconds)
 
     TABLE.add("F3.%s" % "abc"[at], "event as an endless view", endless)
-TABLE.sql("F3.d", "a default that is never to be computed", [
-    "CREATE TABLE x(a DEFAULT (randomblob(1000000000)))"], SCHEMA)
-TABLE.sql("F3.e", "an endless view beside the tables", ENDLESS.replace("VIEW event", "VIEW w"),
-          SCHEMA)
+TABLE.sql(
+    "F3.d",
+    "a default that is never to be computed",
+    ["CREATE TABLE x(a DEFAULT (randomblob(1000000000)))"],
+    SCHEMA,
+)
+TABLE.sql(
+    "F3.e", "an endless view beside the tables", ENDLESS.replace("VIEW event", "VIEW w"), SCHEMA
+)
 
 # --- F4: other objects ---
 OBJECTS = {
-    "table": "CREATE TABLE x(a)", "strict table": "CREATE TABLE x(a INTEGER) STRICT",
-    "index": "CREATE INDEX x ON event(record)", "partial index":
-    "CREATE INDEX x ON event(seq) WHERE seq=5", "expression index":
-    "CREATE INDEX x ON event(length(record))", "statistics": "ANALYZE",
+    "table": "CREATE TABLE x(a)",
+    "strict table": "CREATE TABLE x(a INTEGER) STRICT",
+    "index": "CREATE INDEX x ON event(record)",
+    "partial index": "CREATE INDEX x ON event(seq) WHERE seq=5",
+    "expression index": "CREATE INDEX x ON event(length(record))",
+    "statistics": "ANALYZE",
     "autoincrement": "CREATE TABLE x(a INTEGER PRIMARY KEY AUTOINCREMENT)",
     "unique index": "CREATE UNIQUE INDEX x ON event(record)",
     "capture index": "CREATE INDEX x ON capture(salt)",
-    "Event in other case": "CREATE TABLE \"event \"(seq, record)",
+    "Event in other case": 'CREATE TABLE "event "(seq, record)',
     "generated": "CREATE TABLE x(a, b AS (a + 1))",
 }
 for name, sql in OBJECTS.items():
@@ -117,43 +189,72 @@ for name, sql in OBJECTS.items():
 # --- F5: types ---
 LOOSE = ["UPDATE sqlite_schema SET sql=replace(sql,' STRICT','') WHERE name='event'"]
 for at, value in enumerate(("'text'", "1.5", "NULL", "5", "zeroblob(10)")):
-    TABLE.sql("F5.a%d" % at, "STRICT removed, %s as a record" % value, unguarded(
-        LOOSE[0], "PRAGMA writable_schema=RESET",
-        "UPDATE event SET record=%s WHERE seq=100" % value) if value != "NULL" else unguarded(
-        LOOSE[0]), SCHEMA)
+    TABLE.sql(
+        "F5.a%d" % at,
+        "STRICT removed, %s as a record" % value,
+        unguarded(
+            LOOSE[0],
+            "PRAGMA writable_schema=RESET",
+            "UPDATE event SET record=%s WHERE seq=100" % value,
+        )
+        if value != "NULL"
+        else unguarded(LOOSE[0]),
+        SCHEMA,
+    )
 
 
 def typed(path, value):
-    """A record of another type with the released schema standing: the type lies in the row alone."""
-    edit(path, unguarded(
-        "UPDATE sqlite_schema SET sql=replace(replace(sql,' STRICT',''),'NOT NULL','') "
-        "WHERE name='event'"))
+    """A record of another type, the released schema standing: the type lies in the row alone."""
+    edit(
+        path,
+        unguarded(
+            "UPDATE sqlite_schema SET sql=replace(replace(sql,' STRICT',''),'NOT NULL','') "
+            "WHERE name='event'"
+        ),
+    )
     edit(path, unguarded("UPDATE event SET record=%s WHERE seq=100" % value))
     restored = sqlite3.connect(path, isolation_level=None)
     restored.execute("PRAGMA writable_schema=ON")
     text = forger.SCHEMA_SQL
     start = text.index("CREATE TABLE event")
-    restored.execute("UPDATE sqlite_schema SET sql=? WHERE name='event'",
-                     (text[start : text.index(";", start)],))
+    restored.execute(
+        "UPDATE sqlite_schema SET sql=? WHERE name='event'", (text[start : text.index(";", start)],)
+    )
     restored.close()
 
 
-for at, (what, value) in enumerate((("text", "'text of some length, as long as a record is, so "
-                                     "that its length is no fault: 0123456789'"), ("a real", "1.5"),
-                                    ("NULL", "NULL"), ("an integer", "5"),
-                                    ("text that is the record's bytes", "CAST(record AS TEXT)"))):
+for at, (what, value) in enumerate(
+    (
+        (
+            "text",
+            "'text of some length, as long as a record is, so "
+            "that its length is no fault: 0123456789'",
+        ),
+        ("a real", "1.5"),
+        ("NULL", "NULL"),
+        ("an integer", "5"),
+        ("text that is the record's bytes", "CAST(record AS TEXT)"),
+    )
+):
+
     def another_type(world, value=value):
         typed(good(world), value)
-        rejected(world, world.file, Expect(
-            {"tampered"}, faults=classes("STORAGE", "ENCODING", "LIMIT")))
+        rejected(
+            world, world.file, Expect({"tampered"}, faults=classes("STORAGE", "ENCODING", "LIMIT"))
+        )
 
     TABLE.add("F5.b%d" % at, "the schema as released, and %s as record 100" % what, another_type)
 
 # --- F6: indices that disagree ---
-TABLE.sql("F6.a", "an index that was taken out of the schema while rows changed", unguarded(
-    "CREATE INDEX x ON event(record)",
-    lambda sql: sql("UPDATE sqlite_schema SET type='stash', name='stash' WHERE name='x'"),
-), NEITHER)
+TABLE.sql(
+    "F6.a",
+    "an index that was taken out of the schema while rows changed",
+    unguarded(
+        "CREATE INDEX x ON event(record)",
+        lambda sql: sql("UPDATE sqlite_schema SET type='stash', name='stash' WHERE name='x'"),
+    ),
+    NEITHER,
+)
 
 
 def stale_capture(world):
@@ -167,8 +268,14 @@ def stale_capture(world):
     told = world.verify(path)
     demand(told.document["result"] in ("verified", "tampered"), "another result", told)
     if told.code == 0:
-        demand(any("kept" in one or "missing" in one or "printed" in one or "erase" in one
-                   for one in told.document["not_proven"]), "a lost capture is not told", told)
+        demand(
+            any(
+                "kept" in one or "missing" in one or "printed" in one or "erase" in one
+                for one in told.document["not_proven"]
+            ),
+            "a lost capture is not told",
+            told,
+        )
 
 
 TABLE.add("F6.b", "a capture's key changed in its page", stale_capture)
@@ -204,25 +311,51 @@ MEANINGS = {
 }
 for at, (what, (table, old, new)) in enumerate(MEANINGS.items()):
     TABLE.sql("F7.%02d" % at, "%s: %s" % (table, what), rewritten(table, old, new), NEITHER)
-TABLE.sql("F7.name", "the schema's name of event is EVENT", [
-    "UPDATE sqlite_schema SET name='EVENT', tbl_name='EVENT' WHERE name='event'"], NEITHER)
-TABLE.sql("F7.tbl", "a trigger of another table", [
-    "UPDATE sqlite_schema SET tbl_name='capture' WHERE name='event_no_update'"], NEITHER)
-TABLE.sql("F7.null", "event's SQL is NULL", [
-    "UPDATE sqlite_schema SET sql=NULL WHERE name='event'"], NEITHER)
-TABLE.sql("F7.blob", "event's SQL is a blob", [
-    "UPDATE sqlite_schema SET sql=CAST(sql AS BLOB) WHERE name='event'"], NEITHER)
-TABLE.sql("F7.twice", "event stands twice in the schema", [
-    "INSERT INTO sqlite_schema SELECT * FROM sqlite_schema WHERE name='event'"], NEITHER)
+TABLE.sql(
+    "F7.name",
+    "the schema's name of event is EVENT",
+    ["UPDATE sqlite_schema SET name='EVENT', tbl_name='EVENT' WHERE name='event'"],
+    NEITHER,
+)
+TABLE.sql(
+    "F7.tbl",
+    "a trigger of another table",
+    ["UPDATE sqlite_schema SET tbl_name='capture' WHERE name='event_no_update'"],
+    NEITHER,
+)
+TABLE.sql(
+    "F7.null",
+    "event's SQL is NULL",
+    ["UPDATE sqlite_schema SET sql=NULL WHERE name='event'"],
+    NEITHER,
+)
+TABLE.sql(
+    "F7.blob",
+    "event's SQL is a blob",
+    ["UPDATE sqlite_schema SET sql=CAST(sql AS BLOB) WHERE name='event'"],
+    NEITHER,
+)
+TABLE.sql(
+    "F7.twice",
+    "event stands twice in the schema",
+    ["INSERT INTO sqlite_schema SELECT * FROM sqlite_schema WHERE name='event'"],
+    NEITHER,
+)
 TABLE.sql("F7.none", "an empty schema", ["DELETE FROM sqlite_schema"], NEITHER)
-TABLE.sql("F7.order", "the schema's rows in another order: the same objects", [
-    "UPDATE sqlite_schema SET rowid=rowid+100 WHERE name='event_no_update'"], None)
+TABLE.sql(
+    "F7.order",
+    "the schema's rows in another order: the same objects",
+    ["UPDATE sqlite_schema SET rowid=rowid+100 WHERE name='event_no_update'"],
+    None,
+)
 
 # --- F9: virtual tables ---
 MODULES = {
     "fts5": ("CREATE VIRTUAL TABLE f USING fts5(a)", "UPDATE f_data SET block=randomblob(40)"),
-    "rtree": ("CREATE VIRTUAL TABLE f USING rtree(id, a, b)",
-              "UPDATE f_node SET data=randomblob(40)"),
+    "rtree": (
+        "CREATE VIRTUAL TABLE f USING rtree(id, a, b)",
+        "UPDATE f_node SET data=randomblob(40)",
+    ),
     "fts3": ("CREATE VIRTUAL TABLE f USING fts3(a)", "UPDATE f_segdir SET root=randomblob(40)"),
 }
 FORGED = {
@@ -234,6 +367,7 @@ FORGED = {
     "generate_series": "CREATE VIRTUAL TABLE f USING generate_series",
 }
 for name, (sql, shadow) in MODULES.items():
+
     def virtual(world, sql=sql, shadow=shadow):
         path = good(world)
         try:
@@ -245,9 +379,12 @@ for name, (sql, shadow) in MODULES.items():
 
     TABLE.add("F9.a-" + name, "a virtual table with corrupt shadow tables: " + name, virtual)
 for name, sql in FORGED.items():
-    TABLE.sql("F9.b-" + name.replace(" ", "-"), "a virtual table in the schema: " + name, [
-        "INSERT INTO sqlite_schema VALUES('table','f','f',0,'%s')" % sql.replace("'", "''")],
-        NEITHER)
+    TABLE.sql(
+        "F9.b-" + name.replace(" ", "-"),
+        "a virtual table in the schema: " + name,
+        ["INSERT INTO sqlite_schema VALUES('table','f','f',0,'%s')" % sql.replace("'", "''")],
+        NEITHER,
+    )
 
 
 # --- F10: much schema ---
@@ -257,8 +394,10 @@ def many_rows(world, count):
     def fill(sql):
         sql("BEGIN")
         for number in range(count):
-            sql("INSERT INTO sqlite_schema VALUES('view','v%d','v%d',0,'CREATE VIEW v%d AS "
-                "SELECT 1')" % (number, number, number))
+            sql(
+                "INSERT INTO sqlite_schema VALUES('view','v%d','v%d',0,'CREATE VIEW v%d AS "
+                "SELECT 1')" % (number, number, number)
+            )
         sql("COMMIT")
 
     edit(path, fill)
@@ -274,11 +413,18 @@ TABLE.add("F10.b", "200,000 rows of schema", lambda world: many_rows(world, 2000
 
 def long_text(world, size, kind):
     path = good(world)
-    text = {"table": "CREATE TABLE z(a) --" + "x" * size,
-            "columns": "CREATE TABLE z(" + ",".join("c%d" % n for n in range(size // 8)) + ")",
-            "parentheses": "CREATE VIEW z AS SELECT " + "(" * size + "1" + ")" * size}[kind]
-    edit(path, lambda sql: sql("INSERT INTO sqlite_schema VALUES(?,'z','z',0,?)",
-                               ("view" if kind == "parentheses" else "table", text)))
+    text = {
+        "table": "CREATE TABLE z(a) --" + "x" * size,
+        "columns": "CREATE TABLE z(" + ",".join("c%d" % n for n in range(size // 8)) + ")",
+        "parentheses": "CREATE VIEW z AS SELECT " + "(" * size + "1" + ")" * size,
+    }[kind]
+    edit(
+        path,
+        lambda sql: sql(
+            "INSERT INTO sqlite_schema VALUES(?,'z','z',0,?)",
+            ("view" if kind == "parentheses" else "table", text),
+        ),
+    )
     told = world.verify(path)
     hold(told, NEITHER)
     demand(told.seconds < 5, "%.1f s" % told.seconds)
@@ -333,6 +479,7 @@ HEADER = {
     "reserved space": (72, b"\1" * 20),
 }
 for at, (what, (place, value)) in enumerate(HEADER.items()):
+
     def header(world, place=place, value=value, what=what):
         path = good(world)
         data = bytearray(path.read_bytes())
@@ -367,15 +514,22 @@ def other_layout(prepare, page_size=16384):
     return judge
 
 
-for at, prepare in enumerate((["PRAGMA encoding='UTF-16le'"], ["PRAGMA encoding='UTF-16be'"],
-                              ["PRAGMA auto_vacuum=FULL"], ["PRAGMA auto_vacuum=INCREMENTAL"],
-                              ["PRAGMA journal_mode=WAL"])):
+for at, prepare in enumerate(
+    (
+        ["PRAGMA encoding='UTF-16le'"],
+        ["PRAGMA encoding='UTF-16be'"],
+        ["PRAGMA auto_vacuum=FULL"],
+        ["PRAGMA auto_vacuum=INCREMENTAL"],
+        ["PRAGMA journal_mode=WAL"],
+    )
+):
     TABLE.add("F11.m%d" % at, "made with " + prepare[0], other_layout(prepare))
 for size in (512, 1024, 4096, 65536):
     TABLE.add("F11.p%d" % size, "made with pages of %d" % size, other_layout([], size))
 
 # --- F13, F14: shorter and longer ---
 for size in (0, 1, 15, 16, 99, 100, 512, 4095, 4096, 16383, 16384, 16385, -1, -4096, -16384, -100):
+
     def shorter(world, size=size):
         path = good(world)
         length = path.stat().st_size
@@ -383,16 +537,31 @@ for size in (0, 1, 15, 16, 99, 100, 512, 4095, 4096, 16383, 16384, 16385, -1, -4
         told = world.verify(path)
         demand(told.code in (4, 5), "a cut file was accepted", told)
         hold(told, DAMAGED)
-        demand(told.document["result"] == "error" or any(
-            one["kind"] == "storage" for one in told.document["faults"]), "no storage fault", told)
+        demand(
+            told.document["result"] == "error"
+            or any(one["kind"] == "storage" for one in told.document["faults"]),
+            "no storage fault",
+            told,
+        )
         readers(world, path, forger.ROOT, count=2)
         refuses_to_write(world, path)
 
-    TABLE.add("F13.%d" % size if size >= 0 else "F13.less%d" % -size,
-              "truncated to %d bytes" % size, shorter)
-for at, (what, tail) in enumerate((("1 byte", 1), ("a page", 16384), ("a page and a byte", 16385),
-                                   ("1 MB", 1 << 20), ("500 GB, sparse", 500 << 30),
-                                   ("16 TB, sparse", 16 << 40))):
+    TABLE.add(
+        "F13.%d" % size if size >= 0 else "F13.less%d" % -size,
+        "truncated to %d bytes" % size,
+        shorter,
+    )
+for at, (what, tail) in enumerate(
+    (
+        ("1 byte", 1),
+        ("a page", 16384),
+        ("a page and a byte", 16385),
+        ("1 MB", 1 << 20),
+        ("500 GB, sparse", 500 << 30),
+        ("16 TB, sparse", 16 << 40),
+    )
+):
+
     def longer(world, tail=tail):
         path = good(world)
         try:
@@ -447,8 +616,10 @@ def cells(data, number):
 def swap_leaves(data):
     size, _ = pages(data)
     one, two = [(number - 1) * size for number in leaves(data)[1:3]]
-    data[one : one + size], data[two : two + size] = (data[two : two + size],
-                                                      data[one : one + size])
+    data[one : one + size], data[two : two + size] = (
+        data[two : two + size],
+        data[one : one + size],
+    )
 
 
 def two_cells_one_page(data):
@@ -512,8 +683,10 @@ def swap_rowids(data):
     own = cells(data, leaves(data)[1])
     one, two = rowid_at(data, own[1]), rowid_at(data, own[2])
     length = varint_length(data, one)
-    data[one : one + length], data[two : two + length] = (data[two : two + length],
-                                                          data[one : one + length])
+    data[one : one + length], data[two : two + length] = (
+        data[two : two + length],
+        data[one : one + length],
+    )
 
 
 def same_rowid(data):
@@ -533,8 +706,10 @@ def rowid_of_other_leaf(data):
 def swap_pointers(data):
     size, _ = pages(data)
     base = (leaves(data)[1] - 1) * size + 8
-    data[base + 2 : base + 4], data[base + 4 : base + 6] = (data[base + 4 : base + 6],
-                                                            data[base + 2 : base + 4])
+    data[base + 2 : base + 4], data[base + 4 : base + 6] = (
+        data[base + 4 : base + 6],
+        data[base + 2 : base + 4],
+    )
 
 
 def one_pointer_twice(data):
@@ -622,6 +797,7 @@ for at, (what, change) in enumerate(STRUCTURES.items()):
 
 
 for at, length in enumerate((2**31, 2**31 - 1, 2**32, 2**60, 2**63, 100000, 65536, 1, 0)):
+
     def payload(world, length=length):
         path = good(world)
         data = bytearray(path.read_bytes())
@@ -645,15 +821,23 @@ def overflowing():
 
 def overflow_pages(data):
     size, count = pages(data)
-    return [number for number in range(2, count + 1)
-            if data[(number - 1) * size + 4 : (number - 1) * size + 400].count(b"a") > 390]
+    return [
+        number
+        for number in range(2, count + 1)
+        if data[(number - 1) * size + 4 : (number - 1) * size + 400].count(b"a") > 390
+    ]
 
 
-for at, (what, target) in enumerate((("itself", lambda chain, n: chain[n]),
-                                     ("the one before", lambda chain, n: chain[n - 1]),
-                                     ("a leaf", lambda chain, n: 3),
-                                     ("nothing", lambda chain, n: 0),
-                                     ("beyond the file", lambda chain, n: 99999))):
+for at, (what, target) in enumerate(
+    (
+        ("itself", lambda chain, n: chain[n]),
+        ("the one before", lambda chain, n: chain[n - 1]),
+        ("a leaf", lambda chain, n: 3),
+        ("nothing", lambda chain, n: 0),
+        ("beyond the file", lambda chain, n: 99999),
+    )
+):
+
     def overflow(world, target=target):
         overflowing().save(world.file)
         data = bytearray(world.file.read_bytes())
@@ -667,16 +851,95 @@ for at, (what, target) in enumerate((("itself", lambda chain, n: chain[n]),
     TABLE.add("F16.%s" % "abcde"[at], "an overflow page whose next is " + what, overflow)
 
 
+# --- F20: our own ledger, damaged while we were away ---
+def remembered(world):
+    """L as this machine's own, which it has written to and remembers the head of."""
+    path = world.project / ".handoff" / "ledger.db"
+    path.parent.mkdir()
+    ledger().save(path)
+    world.ok("trust", "add", forger.ROOT.public)
+    world.ok("--key", world.root_key, "session", "open", "--agent", "mine")
+    return path
+
+
+def damaged_own(change):
+    def judge(world):
+        """`verify` sees it. A writer, which reads no more of the chain than it needs, may see it or
+        not; but what it writes takes nothing away, and does not hide it."""
+        path = remembered(world)
+        if callable(change):
+            data = bytearray(path.read_bytes())
+            data = change(data) or data
+            path.write_bytes(data)
+        else:
+            edit(path, change)
+        told = world.json("verify")
+        demand(told.code in (4, 5), "the damage is not seen", told)
+        readable = told.document.get("events", 0)
+        before = snapshot(path.parent)
+        acknowledged = 0
+        for turn in range(8):
+            ran = world.json(
+                *("--key", world.root_key, "session", "open", "--agent", "a%d" % turn),
+                *("--purpose", "p" * 4000),
+            )
+            demand(ran.code in (0, 4, 5), "another exit", ran)
+            acknowledged += ran.code == 0
+            if ran.code:
+                demand(ran.error.get("code") and ran.error.get("next"), "no reason", ran)
+                break
+        after = world.json("verify")
+        demand(after.code in (4, 5), "the damage was hidden", after)
+        demand(after.document.get("events", 0) >= readable, "events were lost", told, after)
+        if not acknowledged:
+            changed = difference(before, path.parent)
+            demand(not changed, "the file was changed", changed)
+
+    return judge
+
+
+for at, (what, change) in enumerate(STRUCTURES.items()):
+    TABLE.add("F20.a%02d" % at, "our own ledger, then an append: " + what, damaged_own(change))
+OWN = {
+    "a byte after the end": lambda data: data + b"\0",
+    "a page after the end": lambda data: data + bytes(16384),
+    "a page less": lambda data: data[:-16384],
+    "freelist of nothing": lambda data: struct.pack_into(">I", data, 32, 3),
+    "user version 2": lambda data: struct.pack_into(">I", data, 60, 2),
+    "WAL": lambda data: data.__setitem__(slice(18, 20), b"\2\2"),
+    "a guard gone": ["DROP TRIGGER event_no_delete"],
+    "a trigger more": [TRIGGERS["ignore"]],
+    "a table more": ["CREATE TABLE x(a)"],
+    "a view for the table": ALTERED + [VIEW],
+    "event 100 deleted": unguarded_statements("DELETE FROM event WHERE seq=100"),
+    "the last event deleted": unguarded_statements("DELETE FROM event WHERE seq=%d" % COUNT),
+    "event 100 edited": unguarded_statements("UPDATE event SET record=zeroblob(300) WHERE seq=100"),
+    "the last event edited": unguarded_statements(
+        "UPDATE event SET record=zeroblob(300) WHERE seq=%d" % COUNT
+    ),
+    "an event of rubbish at the end": ["INSERT INTO event VALUES(%d, zeroblob(300))" % (COUNT + 1)],
+    "an event far away": unguarded_statements(
+        "INSERT INTO event VALUES(9223372036854775807, zeroblob(300))"
+    ),
+}
+for at, (what, change) in enumerate(OWN.items()):
+    TABLE.add("F20.b%02d" % at, "our own ledger, then an append: " + what, damaged_own(change))
+
+
 # --- F18: what is in the file and in no row ---
 @TABLE.case("F18.a", "residue in free pages and slack is neither shown nor exported")
 def residue(world):
     path = good(world)
     secret = b"RESIDUE-OF-A-DELETED-EVENT"
-    edit(path, lambda sql: [
-        sql("PRAGMA secure_delete=OFF"),
-        sql("CREATE TABLE gone(a)"),
-        [sql("INSERT INTO gone VALUES(?)", (secret * 500,)) for _ in range(20)],
-        sql("DROP TABLE gone")])
+    edit(
+        path,
+        lambda sql: [
+            sql("PRAGMA secure_delete=OFF"),
+            sql("CREATE TABLE gone(a)"),
+            [sql("INSERT INTO gone VALUES(?)", (secret * 500,)) for _ in range(20)],
+            sql("DROP TABLE gone"),
+        ],
+    )
     demand(secret in path.read_bytes(), "no residue was left")
     told = world.verify(path)
     demand(told.code in (0, 4), "another exit", told)
@@ -744,8 +1007,10 @@ def mutations(world, kind, seed):
                 data[chance.randrange(600)] = chance.randrange(256)
         elif kind == "pages":
             one, two = [chance.randrange(1, count) * size for _ in range(2)]
-            data[one : one + size], data[two : two + size] = (data[two : two + size],
-                                                              data[one : one + size])
+            data[one : one + size], data[two : two + size] = (
+                data[two : two + size],
+                data[one : one + size],
+            )
         else:
             at, length = chance.randrange(len(data)), chance.randrange(1, 5000)
             source = chance.randrange(len(data))
@@ -754,8 +1019,11 @@ def mutations(world, kind, seed):
 
 
 for at, kind in enumerate(("bytes", "bits", "head", "pages", "splices")):
-    TABLE.add("F19.%s" % "abcde"[at], "random " + kind, lambda world, kind=kind, at=at: mutations(
-        world, kind, 1000 + at))
+    TABLE.add(
+        "F19.%s" % "abcde"[at],
+        "random " + kind,
+        lambda world, kind=kind, at=at: mutations(world, kind, 1000 + at),
+    )
 
 
 def mutated_export(world):

@@ -90,7 +90,9 @@ def probe_digest(probe):
     return tagged(b"handoff-ledger/probe/v1", probe)
 
 
-SCOPE = tagged(b"handoff-ledger/scope/v1", {"boot": "b", "host": "h", "namespaces": [], "root": "/"})
+SCOPE = tagged(
+    b"handoff-ledger/scope/v1", {"boot": "b", "host": "h", "namespaces": [], "root": "/"}
+)
 
 
 class Key:
@@ -579,16 +581,24 @@ def build():
         made.verified(first, "claim-%d" % number, "statement %d" % number, [shown], [axis])
     marks["proof"] = shown = made.proof(first, PROOF, AXIS_PROBE)
     marks["claim"] = made.verified(first, "claim", "it is four", [shown], [axis])
-    marks["derived_proof"] = shown = made.proof(first, probe(["cat", "d.txt"], expect=["value=4"]),
-                                                AXIS_PROBE)
-    marks["derived"] = made.verified(first, "derived", "so it follows", [shown], [axis],
-                                     **{"from": ["claim"]})
+    marks["derived_proof"] = shown = made.proof(
+        first, probe(["cat", "d.txt"], expect=["value=4"]), AXIS_PROBE
+    )
+    marks["derived"] = made.verified(
+        first, "derived", "so it follows", [shown], [axis], **{"from": ["claim"]}
+    )
     marks["flag"] = made.flag(first, "pending", "the step would show it", STEP)
     marks["flag_two"] = made.flag(first, "pending-two", "another step would", FAILING)
-    marks["withdrawn"] = made.flag(first, "withdrawn", "a mistake", probe(
-        ["cat", "w.txt"], expect=["value=4"]))
-    withdrawn = {"claim": "withdrawn", "flag": marks["withdrawn"], "reason": "a mistake",
-                 "statement": "a mistake", "why": "withdrawn"}
+    marks["withdrawn"] = made.flag(
+        first, "withdrawn", "a mistake", probe(["cat", "w.txt"], expect=["value=4"])
+    )
+    withdrawn = {
+        "claim": "withdrawn",
+        "flag": marks["withdrawn"],
+        "reason": "a mistake",
+        "statement": "a mistake",
+        "why": "withdrawn",
+    }
     marks["discarded"] = made.within(first, "claim.discarded", withdrawn)
     made.within(first, "claim.retracted", {"claims": ["claim-0"], "reason": "it was wrong"})
     made.ambient(first, [{"name": "weather", "observed": ["rain"], "reason": "it changes"}])
@@ -603,13 +613,23 @@ def build():
     marks["step"] = shown = made.receipt(second, STEP, begun=marks["begun"])
     made.receipt(second, AXIS_PROBE)
     marks["promoted"] = made.promoted(second, "pending", marks["flag"], shown, [axis])
-    failed = made.receipt(second, FAILING, "5", expectations=[{"met": False, "met_by_empty": False}])
+    failed = made.receipt(
+        second, FAILING, "5", expectations=[{"met": False, "met_by_empty": False}]
+    )
     marks["failed"] = failed
-    made.within(second, "claim.promotion_refused", {
-        "claim": "pending-two", "flag": marks["flag_two"], "receipt": failed,
-        "why": "probe_failed"})
-    gate = made.within(second, "action.gated", {
-        "argv": ["deploy"], "claims": ["claim"], "decision": "allowed"})
+    made.within(
+        second,
+        "claim.promotion_refused",
+        {
+            "claim": "pending-two",
+            "flag": marks["flag_two"],
+            "receipt": failed,
+            "why": "probe_failed",
+        },
+    )
+    gate = made.within(
+        second, "action.gated", {"argv": ["deploy"], "claims": ["claim"], "decision": "allowed"}
+    )
     marks["gate"] = gate
     made.within(second, "action.finished", {"gate": gate, "outcome": {"end": "exited", "exit": 0}})
     marks["gone"] = gone = made.open(MALLORY, "third")

@@ -63,18 +63,28 @@ SIDE = {
     "an empty -journal": ("-journal", lambda path: b""),
     "a -journal of zeroes": ("-journal", lambda path: bytes(600)),
     "a -journal of rubbish": ("-journal", lambda path: os.urandom(20000)),
-    "a -journal that names a super-journal": ("-journal", lambda path: journal_of(path)
-                                              + b"/etc/passwd" + struct.pack(">II", 11, 1)
-                                              + b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"),
+    "a -journal that names a super-journal": (
+        "-journal",
+        lambda path: (
+            journal_of(path)
+            + b"/etc/passwd"
+            + struct.pack(">II", 11, 1)
+            + b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+        ),
+    ),
 }
 for at, (what, (suffix, content)) in enumerate(SIDE.items()):
+
     def beside(world, suffix=suffix, content=content):
         path = good(world)
         side = pathlib.Path(str(path) + suffix)
         side.write_bytes(content(path))
         told = world.verify(path)
-        demand(told.document["result"] in ("incomplete", "tampered"), "the side file is passed over",
-               told)
+        demand(
+            told.document["result"] in ("incomplete", "tampered"),
+            "the side file is passed over",
+            told,
+        )
         demand(suffix in told.shown.text, "the side file is not named", told.shown)
         readers(world, path, forger.ROOT, count=10)
 
@@ -94,12 +104,16 @@ for at, (what, (suffix, content)) in enumerate(SIDE.items()):
             seqs = told.document["events"]
             demand(seqs == 3, "an event was lost", told)
         else:
-            demand(ran.code in (4, 5) and ran.error.get("code") and ran.error.get("next"),
-                   "another failure", ran)
+            demand(
+                ran.code in (4, 5) and ran.error.get("code") and ran.error.get("next"),
+                "another failure",
+                ran,
+            )
             # A journal that SQLite holds for hot is rolled back, as after a crash: whose it is, no
             # one can tell by its bytes. Then what is left is told, and nothing written on top.
-            demand(path.read_bytes() == before or suffix == "-journal", "the ledger was changed",
-                   head)
+            demand(
+                path.read_bytes() == before or suffix == "-journal", "the ledger was changed", head
+            )
         told = world.json("verify")
         demand(told.code != 0 or ran.code == 0, "verify passes what the writer refused", told)
 
@@ -117,8 +131,9 @@ def odd_sides(world):
         for make in (lambda: side.symlink_to(target), side.mkdir, lambda: os.mkfifo(side)):
             make()
             told = world.verify(path)
-            demand(told.document["result"] in ("incomplete", "tampered", "error"), "passed over",
-                   told)
+            demand(
+                told.document["result"] in ("incomplete", "tampered", "error"), "passed over", told
+            )
             refuses_to_write(world, path)
             if side.is_dir() and not side.is_symlink():
                 side.rmdir()
@@ -131,13 +146,15 @@ def odd_sides(world):
 def crashed(world):
     """A writer of the same format is killed in a transaction; its journal is the real thing."""
     path = own(world)
-    code = ("import sqlite3,sys,os,signal\n"
-            "c=sqlite3.connect(sys.argv[1],isolation_level=None)\n"
-            "c.execute('PRAGMA cache_size=1'); c.execute('PRAGMA cache_spill=1')\n"
-            "c.execute('BEGIN IMMEDIATE')\n"
-            "n=c.execute('SELECT max(seq)+1 FROM event').fetchone()[0]\n"
-            "for i in range(60): c.execute('INSERT INTO event VALUES(?,zeroblob(60000))',(n+i,))\n"
-            "os.kill(os.getpid(),signal.SIGKILL)\n")
+    code = (
+        "import sqlite3,sys,os,signal\n"
+        "c=sqlite3.connect(sys.argv[1],isolation_level=None)\n"
+        "c.execute('PRAGMA cache_size=1'); c.execute('PRAGMA cache_spill=1')\n"
+        "c.execute('BEGIN IMMEDIATE')\n"
+        "n=c.execute('SELECT max(seq)+1 FROM event').fetchone()[0]\n"
+        "for i in range(60): c.execute('INSERT INTO event VALUES(?,zeroblob(60000))',(n+i,))\n"
+        "os.kill(os.getpid(),signal.SIGKILL)\n"
+    )
     subprocess.run(["python3", "-c", code, path], check=False)
     demand(pathlib.Path(str(path) + "-journal").exists(), "no journal was left")
     told = world.json("verify")
@@ -155,8 +172,10 @@ def crashed(world):
 @TABLE.case("G4.a", "a plain copy made while others write is whole, or says that it is not")
 def copied(world):
     path = own(world)
-    children = [world.start(["ambient", "--none"], stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL) for _ in range(8)]
+    children = [
+        world.start(["ambient", "--none"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(8)
+    ]
     seen = 0
     for number in range(6):
         copy = world.evidence / ("copy-%d.db" % number)
@@ -181,8 +200,9 @@ def resting(world):
     path = own(world)
     for _ in range(3):
         world.ok("ambient", "--none")
-        demand(os.listdir(path.parent) == ["ledger.db"], "a side file stays",
-               os.listdir(path.parent))
+        demand(
+            os.listdir(path.parent) == ["ledger.db"], "a side file stays", os.listdir(path.parent)
+        )
 
 
 # --- G6: what the path leads to ---
@@ -197,17 +217,37 @@ def odd_path(name, make):
         told = world.json("verify", "--trust", forger.ROOT.public, "--", target)
         demand(told.code == 5 and told.document["result"] == "error", "another answer", told)
         demand(told.seconds < 5, "%.1f s" % told.seconds)
-        demand(told.error.get("code") in classes("NOT_A_LEDGER", "IO", "STORAGE") | {"empty"},
-               "another code", told)
-        for command in (["state"], ["head"], ["log"], ["export"],
-                        ["session", "open", "--agent", "x"], ["init"]):
-            ran = world.run("--json", "--key", world.root_key, "--trust", forger.ROOT.public,
-                            "--ledger", target, *command)
+        demand(
+            told.error.get("code") in classes("NOT_A_LEDGER", "IO", "STORAGE") | {"empty"},
+            "another code",
+            told,
+        )
+        for command in (
+            ["state"],
+            ["head"],
+            ["log"],
+            ["export"],
+            ["session", "open", "--agent", "x"],
+            ["init"],
+        ):
+            ran = world.run(
+                "--json",
+                "--key",
+                world.root_key,
+                "--trust",
+                forger.ROOT.public,
+                "--ledger",
+                target,
+                *command,
+            )
             demand(ran.code not in (0, 1), "%s went on" % command[0], ran)
         ran = world.run("import", target, "--to", world.evidence / "new.db")
         demand(ran.code not in (0, 1) and not (world.evidence / "new.db").exists(), "imported", ran)
-        demand(snapshot(world.evidence) == before, "the folder was changed",
-               difference(before, world.evidence))
+        demand(
+            snapshot(world.evidence) == before,
+            "the folder was changed",
+            difference(before, world.evidence),
+        )
 
     TABLE.add("G6." + name, "the path is " + name, judge)
 
@@ -232,8 +272,9 @@ odd_path("dev-zero", lambda path: "/dev/zero")
 odd_path("dev-null", lambda path: "/dev/null")
 odd_path("dev-full", lambda path: "/dev/full")
 odd_path("proc-mem", lambda path: "/proc/self/mem")
-odd_path("link-to-fifo", lambda path: (os.mkfifo(str(path) + ".f"),
-                                       path.symlink_to(str(path) + ".f"))[1])
+odd_path(
+    "link-to-fifo", lambda path: (os.mkfifo(str(path) + ".f"), path.symlink_to(str(path) + ".f"))[1]
+)
 odd_path("link-to-zero", lambda path: path.symlink_to("/dev/zero"))
 odd_path("link-loop", lambda path: path.symlink_to(path))
 odd_path("dangling-link", lambda path: path.symlink_to(str(path) + ".nothing"))
@@ -248,9 +289,12 @@ def other_database(path):
 @TABLE.case("G6.missing", "the path is nothing: absent, and nothing is made")
 def missing(world):
     path = world.evidence / "nothing.db"
-    for command in (["verify", "--", path], ["--ledger", path, "state"],
-                    ["--ledger", path, "session", "open", "--agent", "x"],
-                    ["import", path]):
+    for command in (
+        ["verify", "--", path],
+        ["--ledger", path, "state"],
+        ["--ledger", path, "session", "open", "--agent", "x"],
+        ["import", path],
+    ):
         ran = world.json(*command)
         demand(ran.code not in (0, 1), "it went on", ran)
     demand(not os.listdir(world.evidence), "something was made", os.listdir(world.evidence))
@@ -264,8 +308,18 @@ def linked(world):
     told = world.verify(link)
     demand(told.document["result"] in ("verified", "error"), "another answer", told)
     before = snapshot(world.evidence)
-    ran = world.json("--key", world.root_key, "--trust", forger.ROOT.public, "--ledger", link,
-                     "session", "open", "--agent", "x")
+    ran = world.json(
+        "--key",
+        world.root_key,
+        "--trust",
+        forger.ROOT.public,
+        "--ledger",
+        link,
+        "session",
+        "open",
+        "--agent",
+        "x",
+    )
     if ran.code == 0:
         demand(not pathlib.Path(str(link) + "-journal").exists(), "a journal by the link's name")
         demand(link.is_symlink(), "the link was replaced")
@@ -289,8 +343,10 @@ def write_protected(world, path):
     return os.getuid() == 0
 
 
-for at, (what, folder_mode, file_mode) in enumerate((("file", 0o755, 0o444), ("folder", 0o555, 0o644),
-                                                     ("both", 0o555, 0o444))):
+for at, (what, folder_mode, file_mode) in enumerate(
+    (("file", 0o755, 0o444), ("folder", 0o555, 0o644), ("both", 0o555, 0o444))
+):
+
     def read_only(world, folder_mode=folder_mode, file_mode=file_mode):
         path = good(world)
         os.chmod(path, file_mode)
@@ -300,28 +356,42 @@ for at, (what, folder_mode, file_mode) in enumerate((("file", 0o755, 0o444), ("f
         if not write_protected(world, path):
             refuses_to_write(world, path)
 
-    TABLE.add("G7.%s" % "abc"[at], "read-only %s: verify works, and leaves nothing" % what,
-              read_only)
+    TABLE.add(
+        "G7.%s" % "abc"[at], "read-only %s: verify works, and leaves nothing" % what, read_only
+    )
 
 
 @TABLE.case("G7.d", "a read-only mount: verify works, a write says why not")
 def read_only_mount(world):
     """Where the kernel lets us make one; elsewhere the modes above stand for it."""
     path = good(world)
-    script = ("mount --bind %s %s && mount -o remount,ro,bind %s && exec %s --json verify "
-              "--trust %s -- %s" % (world.evidence, world.evidence, world.evidence, world.handoff,
-                                    forger.ROOT.public, path))
-    ran = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, check=False,
-                         env=world.environment())
+    script = (
+        "mount --bind %s %s && mount -o remount,ro,bind %s && exec %s --json verify "
+        "--trust %s -- %s"
+        % (world.evidence, world.evidence, world.evidence, world.handoff, forger.ROOT.public, path)
+    )
+    ran = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script],
+        capture_output=True,
+        check=False,
+        env=world.environment(),
+    )
     if ran.returncode not in (0, 3, 4, 5) or not ran.stdout:
         return
     demand(ran.returncode == 0, "a read-only mount is not verified", ran.stdout[:300])
-    script = script.replace("--json verify", "--json --key %s --ledger %s session open --agent x" % (
-        world.root_key, path)).split(" -- ")[0]
-    ran = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, check=False,
-                         env=world.environment())
-    demand(ran.returncode in (4, 5) and b'"code"' in ran.stdout, "no reason is given",
-           ran.stdout[:300])
+    script = script.replace(
+        "--json verify",
+        "--json --key %s --ledger %s session open --agent x" % (world.root_key, path),
+    ).split(" -- ")[0]
+    ran = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script],
+        capture_output=True,
+        check=False,
+        env=world.environment(),
+    )
+    demand(
+        ran.returncode in (4, 5) and b'"code"' in ran.stdout, "no reason is given", ran.stdout[:300]
+    )
 
 
 @TABLE.case("G7.e", "no HOME that can be written: verify of a file works")
@@ -332,11 +402,37 @@ def no_home(world):
 
 
 # --- G8: paths that are more than paths ---
-NAMES = ("file:x.db?mode=memory", "file:x?immutable=1&vfs=unix-none", ":memory:", "-x.db", "--",
-         "x.db?mode=ro", "x#y.db", "x%00.db", "x\ny.db", "x\ty.db", "x y.db", "~.db", "$HOME.db",
-         "*.db", "'x'.db", "x;rm.db", "file::memory:", "é.db", "x\u202ey.db", "a" * 200 + ".db",
-         "x\u0001.db", "x.db-journal", "x.db-wal", "con", "C:\\x.db", "x.jsonl", "@x.db")
+NAMES = (
+    "file:x.db?mode=memory",
+    "file:x?immutable=1&vfs=unix-none",
+    ":memory:",
+    "-x.db",
+    "--",
+    "x.db?mode=ro",
+    "x#y.db",
+    "x%00.db",
+    "x\ny.db",
+    "x\ty.db",
+    "x y.db",
+    "~.db",
+    "$HOME.db",
+    "*.db",
+    "'x'.db",
+    "x;rm.db",
+    "file::memory:",
+    "é.db",
+    "x\u202ey.db",
+    "a" * 200 + ".db",
+    "x\u0001.db",
+    "x.db-journal",
+    "x.db-wal",
+    "con",
+    "C:\\x.db",
+    "x.jsonl",
+    "@x.db",
+)
 for at, name in enumerate(NAMES):
+
     def named(world, name=name):
         """The name is a file's, and nothing else: that file is verified, or it is usage."""
         path = world.evidence / name
@@ -344,33 +440,55 @@ for at, name in enumerate(NAMES):
         os.rename(world.file, path)
         before = snapshot(world.evidence)
         for given in (name, path):
-            ran = world.json("verify", "--trust", forger.ROOT.public, "--", given,
-                             cwd=world.evidence)
+            ran = world.json(
+                "verify", "--trust", forger.ROOT.public, "--", given, cwd=world.evidence
+            )
             demand(ran.code == 0, "the file is not verified", ran)
             demand(ran.document["events"] == COUNT, "another file", ran)
-            text = world.run("verify", "--trust", forger.ROOT.public, "--", given,
-                             cwd=world.evidence)
+            text = world.run(
+                "verify", "--trust", forger.ROOT.public, "--", given, cwd=world.evidence
+            )
             demand(text.code == 0 and b"\x01" not in text.out, "raw control characters", text)
-        demand(snapshot(world.evidence) == before, "the folder was changed",
-               difference(before, world.evidence))
-        ran = world.json("--ledger=" + name, "--key", world.root_key, "--trust",
-                         forger.ROOT.public, "session", "open", "--agent", "x", cwd=world.evidence)
+        demand(
+            snapshot(world.evidence) == before,
+            "the folder was changed",
+            difference(before, world.evidence),
+        )
+        ran = world.json(
+            "--ledger=" + name,
+            "--key",
+            world.root_key,
+            "--trust",
+            forger.ROOT.public,
+            "session",
+            "open",
+            "--agent",
+            "x",
+            cwd=world.evidence,
+        )
         demand(ran.code in (0, 2, 4, 5), "another exit", ran)
-        demand(sorted(os.listdir(world.evidence)) == [name], "another file was made",
-               os.listdir(world.evidence))
+        demand(
+            sorted(os.listdir(world.evidence)) == [name],
+            "another file was made",
+            os.listdir(world.evidence),
+        )
 
     TABLE.add("G8.a%02d" % at, "a ledger called %r" % name[:30], named)
 
     def absent(world, name=name):
         """Without such a file nothing is opened, nor made, whatever SQLite would make of it."""
-        for command in (["verify", "--", name], ["--ledger=" + name, "state"],
-                        ["--ledger=" + name, "session", "open", "--agent", "x"]):
+        for command in (
+            ["verify", "--", name],
+            ["--ledger=" + name, "state"],
+            ["--ledger=" + name, "session", "open", "--agent", "x"],
+        ):
             ran = world.json("--key", world.root_key, *command, cwd=world.evidence)
             demand(ran.code in (2, 3, 4, 5), "something was opened", ran)
         demand(not os.listdir(world.evidence), "something was made", os.listdir(world.evidence))
 
     TABLE.add("G8.b%02d" % at, "no ledger called %r" % name[:30], absent)
 for at, name in enumerate((b"\xff\xfe.db", b"a\xc3.db", b"\xed\xa0\x80.db")):
+
     def not_utf8(world, name=name):
         path = os.path.join(os.fsencode(world.evidence), name)
         good(world)
@@ -383,12 +501,28 @@ for at, name in enumerate((b"\xff\xfe.db", b"a\xc3.db", b"\xed\xa0\x80.db")):
         text.out.decode("utf-8")
 
     TABLE.add("G8.c%d" % at, "a ledger called %r" % name, not_utf8)
-for at, given in enumerate(("", "/", ".", "..", "./", "//", "/dev/fd/0", "a" * 5000, "x/y/z.db",
-                            "/etc/passwd", "/proc/self/exe")):
+for at, given in enumerate(
+    (
+        "",
+        "/",
+        ".",
+        "..",
+        "./",
+        "//",
+        "/dev/fd/0",
+        "a" * 5000,
+        "x/y/z.db",
+        "/etc/passwd",
+        "/proc/self/exe",
+    )
+):
+
     def nowhere(world, given=given):
-        for command in (["verify", "--", given], ["--ledger=" + given, "state"],
-                        ["--ledger=" + given, "--key", world.root_key, "session", "open",
-                         "--agent", "x"]):
+        for command in (
+            ["verify", "--", given],
+            ["--ledger=" + given, "state"],
+            ["--ledger=" + given, "--key", world.root_key, "session", "open", "--agent", "x"],
+        ):
             ran = world.json(*command, cwd=world.evidence)
             demand(ran.code in (2, 3, 5), "another exit", ran)
         demand(not os.listdir(world.evidence), "something was made", os.listdir(world.evidence))
@@ -411,8 +545,12 @@ def unlinked(world):
     path = own(world)
     head = world.ok("head")["head"]["seq"]
     keep = path.read_bytes()
-    children = [world.start(["--json", "ambient", "--none"], stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL) for _ in range(12)]
+    children = [
+        world.start(
+            ["--json", "ambient", "--none"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        for _ in range(12)
+    ]
     time.sleep(0.01)
     path.unlink()
     codes = []
@@ -446,8 +584,9 @@ def through_link(world):
         if not link.is_symlink():
             link.symlink_to(target)
         existed = target.exists()
-        ran = world.json("--ledger", world.file, "--trust", forger.ROOT.public, "export", "-o",
-                         link)
+        ran = world.json(
+            "--ledger", world.file, "--trust", forger.ROOT.public, "export", "-o", link
+        )
         demand(ran.code != 0, "the link was followed", ran)
         demand(target.exists() == existed, "the target was made")
         demand(not existed or target.read_bytes() == b"mine", "the target was written")
@@ -458,8 +597,16 @@ def into_itself(world):
     path = good(world)
     os.mkfifo(world.evidence / "pipe")
     before = path.read_bytes()
-    for target in (path, world.evidence, world.evidence / "pipe", world.evidence / "no/such",
-                   "/dev/full", "/", "", "/proc/self/mem"):
+    for target in (
+        path,
+        world.evidence,
+        world.evidence / "pipe",
+        world.evidence / "no/such",
+        "/dev/full",
+        "/",
+        "",
+        "/proc/self/mem",
+    ):
         ran = world.json("--ledger", path, "--trust", forger.ROOT.public, "export", "-o", target)
         demand(ran.code not in (0, 1), "it was written", ran)
     demand(path.read_bytes() == before, "the ledger was changed")
@@ -469,8 +616,16 @@ def into_itself(world):
 def dotted(world):
     good(world)
     for target in ("../out.jsonl", world.folder / "out2.jsonl", "./-x"):
-        ran = world.json("--ledger", world.file, "--trust", forger.ROOT.public, "export",
-                         "-o", target, cwd=world.evidence)
+        ran = world.json(
+            "--ledger",
+            world.file,
+            "--trust",
+            forger.ROOT.public,
+            "export",
+            "-o",
+            target,
+            cwd=world.evidence,
+        )
         demand(ran.code == 0, "no export", ran)
         demand((world.evidence / target).read_bytes() == FULL.export(), "another export")
 
@@ -479,8 +634,11 @@ def dotted(world):
 def full_output(world):
     good(world)
     with open("/dev/full", "wb") as full:
-        child = world.start(["--ledger", str(world.file), "--trust", forger.ROOT.public, "export"],
-                            stdout=full, stderr=subprocess.PIPE)
+        child = world.start(
+            ["--ledger", str(world.file), "--trust", forger.ROOT.public, "export"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+        )
         err = child.communicate(timeout=10)[1]
     demand(child.returncode not in (0, 101) and child.returncode > 0, "no failure", err)
     demand(b"panicked" not in err, "a panic", err)
@@ -498,32 +656,43 @@ def import_over(world):
     for target in (there, link, world.evidence, source, world.evidence / "no/such.db"):
         ran = world.json("--trust", forger.ROOT.public, "import", source, "--to", target)
         demand(ran.code not in (0, 1), "it was imported over %s" % target, ran)
-    demand(snapshot(world.evidence) == before, "the folder was changed",
-           difference(before, world.evidence))
+    demand(
+        snapshot(world.evidence) == before,
+        "the folder was changed",
+        difference(before, world.evidence),
+    )
 
 
 @TABLE.case("G12.a", "an export whose texts are paths: names stay names")
 def paths_inside(world):
     made = ledger()
     for text in ("../../x", "/tmp/attack-x", "..\\..\\x", "~/x", "file:///tmp/x"):
-        made.add("session.opened", {"agent": "x", "inherits": [], "purpose": text,
-                                    "scope": forger.SCOPE}, forger.BOB)
+        made.add(
+            "session.opened",
+            {"agent": "x", "inherits": [], "purpose": text, "scope": forger.SCOPE},
+            forger.BOB,
+        )
     shown = forger.probe(["cat", "../../../../etc/passwd"], cwd="sub")
-    made.receipt(made.marks["open"], shown, "4", files=[
-        {"digest": "0" * 64, "path": "../../../etc/shadow"}])
+    made.receipt(
+        made.marks["open"], shown, "4", files=[{"digest": "0" * 64, "path": "../../../etc/shadow"}]
+    )
     source = world.evidence / "in.jsonl"
     source.write_bytes(made.export())
     inside = world.made("inside/deep")
     before = set(os.listdir(world.folder)), set(os.listdir(world.evidence))
-    ran = world.json("--trust", forger.ROOT.public, "import", source, "--to", inside / "l.db",
-                     cwd=inside)
+    ran = world.json(
+        "--trust", forger.ROOT.public, "import", source, "--to", inside / "l.db", cwd=inside
+    )
     demand(ran.code == 0, "a lawful export was refused", ran)
     demand(os.listdir(inside) == ["l.db"], "another file was made", os.listdir(inside))
-    demand((set(os.listdir(world.folder)), set(os.listdir(world.evidence))) == before,
-           "another file was made")
+    demand(
+        (set(os.listdir(world.folder)), set(os.listdir(world.evidence))) == before,
+        "another file was made",
+    )
 
 
 for at, name in enumerate(("../../x", "/x", "a/../b", "..", ".", "a\\b")):
+
     def named_ledger(world, name=name):
         """Names of ledgers cannot climb: they never become paths, whatever is in them."""
         made = forger.Ledger(name=name)
@@ -545,6 +714,6 @@ def modes(world):
     demand(mode & 0o022 == 0, "the ledger can be written by others", oct(mode))
     views = world.home / ".local/state/handoff/views"
     for one in [views, *views.iterdir()]:
-        demand(stat.S_IMODE(one.stat().st_mode) & 0o022 == 0, "the view can be written by others",
-               one)
-
+        demand(
+            stat.S_IMODE(one.stat().st_mode) & 0o022 == 0, "the view can be written by others", one
+        )

@@ -39,10 +39,18 @@ def stopped(ran):
 
 # --- H6: file size ---
 for at, blocks in enumerate((0, 1, 8, 32, 64)):
+
     def small_files(world, blocks=blocks):
         own(world)
-        ran = world.run("--json", "probe", "--", "cat", "/etc/hostname",
-                        limits=[(resource.RLIMIT_FSIZE, blocks * 1024)], documented=False)
+        ran = world.run(
+            "--json",
+            "probe",
+            "--",
+            "cat",
+            "/etc/hostname",
+            limits=[(resource.RLIMIT_FSIZE, blocks * 1024)],
+            documented=False,
+        )
         if ran.code not in (0, 1):
             stopped(ran)
         whole(world)
@@ -55,32 +63,56 @@ for at, blocks in enumerate((0, 1, 8, 32, 64)):
 @TABLE.case("H6.f", "verify of a file where no file may be written")
 def verify_small(world):
     path = good(world)
-    ran = world.run("--json", "verify", "--trust", forger.ROOT.public, "--", path,
-                    limits=[(resource.RLIMIT_FSIZE, 0)])
+    ran = world.run(
+        "--json",
+        "verify",
+        "--trust",
+        forger.ROOT.public,
+        "--",
+        path,
+        limits=[(resource.RLIMIT_FSIZE, 0)],
+    )
     demand(ran.code in (0, 5), "another exit", ran)
     demand(not os.listdir(world.temporary), "left in the temporary folder")
 
 
 # --- H7: memory, descriptors, processes ---
-for at, (what, limit) in enumerate((
-    ("3 descriptors", (resource.RLIMIT_NOFILE, 3)), ("4 descriptors", (resource.RLIMIT_NOFILE, 4)),
-    ("6 descriptors", (resource.RLIMIT_NOFILE, 6)), ("8 descriptors", (resource.RLIMIT_NOFILE, 8)),
-    ("10 descriptors", (resource.RLIMIT_NOFILE, 10)),
-    ("64 MB", (resource.RLIMIT_AS, 64 << 20)), ("128 MB", (resource.RLIMIT_AS, 128 << 20)),
-    ("no process", (resource.RLIMIT_NPROC, 1)), ("a stack of 1 MB", (resource.RLIMIT_STACK,
-                                                                     1 << 20)),
-    ("2 s of CPU", (resource.RLIMIT_CPU, 2)))):
+for at, (what, limit) in enumerate(
+    (
+        ("3 descriptors", (resource.RLIMIT_NOFILE, 3)),
+        ("4 descriptors", (resource.RLIMIT_NOFILE, 4)),
+        ("6 descriptors", (resource.RLIMIT_NOFILE, 6)),
+        ("8 descriptors", (resource.RLIMIT_NOFILE, 8)),
+        ("10 descriptors", (resource.RLIMIT_NOFILE, 10)),
+        ("64 MB", (resource.RLIMIT_AS, 64 << 20)),
+        ("128 MB", (resource.RLIMIT_AS, 128 << 20)),
+        ("no process", (resource.RLIMIT_NPROC, 1)),
+        ("a stack of 1 MB", (resource.RLIMIT_STACK, 1 << 20)),
+        ("2 s of CPU", (resource.RLIMIT_CPU, 2)),
+    )
+):
+
     def limited(world, limit=limit):
         """What cannot be done is said; what is said to be done is there."""
         own(world)
         before = whole(world)
         acknowledged = 0
-        for command in (["ambient", "--none"], ["probe", "--", "cat", "/etc/hostname"],
-                        ["verify"], ["state"]):
+        for command in (
+            ["ambient", "--none"],
+            ["probe", "--", "cat", "/etc/hostname"],
+            ["verify"],
+            ["state"],
+        ):
             # Below what the loader itself needs, the program never begins: exit 127 or a signal.
-            ran = world.run("--json", *command, limits=[limit], documented=False,
-                            signals=(signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT)
-                            if limit == (resource.RLIMIT_AS, 64 << 20) else ())
+            ran = world.run(
+                "--json",
+                *command,
+                limits=[limit],
+                documented=False,
+                signals=(signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT)
+                if limit == (resource.RLIMIT_AS, 64 << 20)
+                else (),
+            )
             demand(b"panicked" not in ran.err, "a panic", ran)
             if ran.code == 0 and command[0] in ("ambient", "probe"):
                 acknowledged += 1
@@ -115,13 +147,24 @@ def gone(marker, seconds=5):
 
 SLEEPS = iter(range(40_000, 90_000))
 for at, number in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
+
     def interrupted(world, number=number):
         """The probe's group ends with it; the receipt says interrupted, or there is none."""
         own(world)
         marker = str(next(SLEEPS) + os.getpid() % 100 / 1000)
-        child = world.start(["--json", "probe", "--timeout", "60s", "--shell", "--",
-                             "sleep %s & sleep %s" % (marker, marker)], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE)
+        child = world.start(
+            [
+                "--json",
+                "probe",
+                "--timeout",
+                "60s",
+                "--shell",
+                "--",
+                "sleep %s & sleep %s" % (marker, marker),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         until = time.monotonic() + 10
         while len(pids_with(marker.encode())) < 2 and time.monotonic() < until:
             time.sleep(0.02)
@@ -146,8 +189,9 @@ for at, number in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
         own(world)
         acknowledged = 0
         for turn in range(40 if world.long else 12):
-            child = world.start(["--json", "ambient", "--none"], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE)
+            child = world.start(
+                ["--json", "ambient", "--none"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
             time.sleep(0.0015 * turn)
             child.send_signal(number)
             out = child.communicate(timeout=20)[0]
@@ -161,8 +205,11 @@ for at, number in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
 def broken_pipe(world):
     good(world)
     for command in (["log"], ["export"], ["state"], ["log", "--json"]):
-        child = world.start(["--ledger", str(world.file), "--trust", forger.ROOT.public, *command],
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        child = world.start(
+            ["--ledger", str(world.file), "--trust", forger.ROOT.public, *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         child.stdout.read(1)
         child.stdout.close()
         err = child.stderr.read()
@@ -172,6 +219,7 @@ def broken_pipe(world):
 
 # --- H10: streams that are closed at the start ---
 for at, closed in enumerate(((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))):
+
     def without_streams(world, closed=closed):
         """A file opened by the program must not become its own standard error."""
         path = own(world)
@@ -181,17 +229,30 @@ for at, closed in enumerate(((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)
             for one in closed:
                 os.close(one)
 
-        for command in (["ambient", "--none"], ["nonsense"], ["show", "99999"],
-                        ["probe", "--", "cat", "/etc/hostname"], ["verify"]):
+        for command in (
+            ["ambient", "--none"],
+            ["nonsense"],
+            ["show", "99999"],
+            ["probe", "--", "cat", "/etc/hostname"],
+            ["verify"],
+        ):
             child = subprocess.Popen(
-                [world.handoff, *command], cwd=world.project, env=world.environment(),
+                [world.handoff, *command],
+                cwd=world.project,
+                env=world.environment(),
                 stdin=None if 0 in closed else subprocess.DEVNULL,
                 stdout=None if 1 in closed else subprocess.DEVNULL,
-                stderr=None if 2 in closed else subprocess.DEVNULL, preexec_fn=close,
-                close_fds=True)
+                stderr=None if 2 in closed else subprocess.DEVNULL,
+                preexec_fn=close,
+                close_fds=True,
+            )
             child.wait(timeout=20)
-            demand(child.returncode >= 0 and child.returncode != 101, "it died",
-                   child.returncode, command)
+            demand(
+                child.returncode >= 0 and child.returncode != 101,
+                "it died",
+                child.returncode,
+                command,
+            )
         demand(path.read_bytes()[:16] == b"SQLite format 3\0", "a message was written into it")
         demand(whole(world) > before, "nothing was written")
         data = path.read_bytes()
@@ -207,8 +268,18 @@ def clock_back(world):
     """Our clock cannot be moved; the ledger's last event can be dated ahead of it."""
     made = forger.Ledger(start_ms=int(time.time() * 1000) + 3_600_000)
     made.save(world.file)
-    ran = world.json("--key", world.root_key, "--trust", forger.ROOT.public, "--ledger",
-                     world.file, "session", "open", "--agent", "x")
+    ran = world.json(
+        "--key",
+        world.root_key,
+        "--trust",
+        forger.ROOT.public,
+        "--ledger",
+        world.file,
+        "session",
+        "open",
+        "--agent",
+        "x",
+    )
     demand(ran.code == 0, "not written", ran)
     told = accepted(world, world.file, 2)
     demand(told.document["clock_went_back"] == [1], "no warning", told)
@@ -217,11 +288,22 @@ def clock_back(world):
 
 
 for at, start in enumerate((0, -2_208_988_800_000, 253_402_300_799_000)):
+
     def strange_clock(world, start=start):
         made = forger.Ledger(start_ms=start - forger.STEP_MS)
         made.save(world.file)
-        ran = world.json("--key", world.root_key, "--trust", forger.ROOT.public, "--ledger",
-                         world.file, "session", "open", "--agent", "x")
+        ran = world.json(
+            "--key",
+            world.root_key,
+            "--trust",
+            forger.ROOT.public,
+            "--ledger",
+            world.file,
+            "session",
+            "open",
+            "--agent",
+            "x",
+        )
         demand(ran.code == 0, "not written", ran)
         accepted(world, world.file, 2)
 
@@ -230,8 +312,10 @@ for at, start in enumerate((0, -2_208_988_800_000, 253_402_300_799_000)):
 
 @TABLE.case("H11.c", "the clock at 1970, where libfaketime is there to say so")
 def clock_1970(world):
-    candidates = ["/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
-                  "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1"]
+    candidates = [
+        "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+        "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+    ]
     library = [one for one in candidates if os.path.exists(one)]
     if not library:
         return
@@ -247,8 +331,10 @@ def clock_1970(world):
 @TABLE.case("H12.a", "the lock held by a stopped writer: busy within the wait, later it works")
 def suspended(world):
     path = own(world)
-    code = ("import sqlite3,sys,time\nc=sqlite3.connect(sys.argv[1],isolation_level=None)\n"
-            "c.execute('BEGIN IMMEDIATE')\nprint('held',flush=True)\ntime.sleep(600)\n")
+    code = (
+        "import sqlite3,sys,time\nc=sqlite3.connect(sys.argv[1],isolation_level=None)\n"
+        "c.execute('BEGIN IMMEDIATE')\nprint('held',flush=True)\ntime.sleep(600)\n"
+    )
     holder = subprocess.Popen(["python3", "-c", code, path], stdout=subprocess.PIPE)
     holder.stdout.readline()
     holder.send_signal(signal.SIGSTOP)
@@ -273,8 +359,14 @@ def exclusive(world):
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     try:
-        for command in (["verify"], ["head"], ["state"], ["ambient", "--none"], ["export"],
-                        ["log"]):
+        for command in (
+            ["verify"],
+            ["head"],
+            ["state"],
+            ["ambient", "--none"],
+            ["export"],
+            ["log"],
+        ):
             form = [] if command[0] in ("export", "log") else ["--json"]
             ran = world.run(*form, "--wait", "500ms", *command)
             demand(ran.code == 5, "%s answered" % command[0], ran)
@@ -290,8 +382,9 @@ def stopped_writer(world):
     own(world)
     acknowledged = 0
     for turn in range(20 if world.long else 8):
-        child = world.start(["--json", "ambient", "--none"], stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL)
+        child = world.start(
+            ["--json", "ambient", "--none"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         time.sleep(0.001 * turn)
         kill(child, signal.SIGSTOP)
         ran = world.json("--wait", "300ms", "ambient", "--none")

@@ -22,8 +22,10 @@ def own(world):
 
 def many(world, commands):
     """Runs commands at once; gives exits and documents."""
-    children = [world.start(["--json", *command], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE) for command in commands]
+    children = [
+        world.start(["--json", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for command in commands
+    ]
     told = []
     for child in children:
         out, err = child.communicate(timeout=120)
@@ -35,8 +37,11 @@ def many(world, commands):
 def verified(world, events):
     told = world.json("verify")
     demand(told.code == 0, "not verified", told)
-    demand(told.document["events"] == events, "%d events, expected %d" % (
-        told.document["events"], events), told)
+    demand(
+        told.document["events"] == events,
+        "%d events, expected %d" % (told.document["events"], events),
+        told,
+    )
 
 
 def writers(world, count, appends):
@@ -69,8 +74,10 @@ TABLE.add("I1.c", "50 writers, 10 appends each", lambda world: writers(world, 50
 @TABLE.case("I1.d", "20 sessions opened at once by one key")
 def sessions(world):
     world.ok("init")
-    told = many(world, [["--wait", "60s", "session", "open", "--agent", "a%d" % number]
-                        for number in range(20)])
+    told = many(
+        world,
+        [["--wait", "60s", "session", "open", "--agent", "a%d" % number] for number in range(20)],
+    )
     demand(all(code == 0 for code, _ in told), "an opening failed", told)
     demand(len({one["session"] for _, one in told}) == 20, "two have one seq")
     verified(world, 21)
@@ -81,8 +88,11 @@ def two_views(world):
     own(world)
     other = world.made("other-home")
     key = world.home / ".local/share/handoff/keys/default.pem"
-    env = {"HOME": str(other), "HANDOFF_KEY": str(key),
-           "HANDOFF_TRUST": world.ok("key", "show")["key"]}
+    env = {
+        "HOME": str(other),
+        "HANDOFF_KEY": str(key),
+        "HANDOFF_TRUST": world.ok("key", "show")["key"],
+    }
     for turn in range(6):
         ran = world.json("ambient", "--none", env=env if turn % 2 else None)
         demand(ran.code == 0 and ran.document["seq"] == 2 + turn, "not written", ran)
@@ -146,10 +156,23 @@ def promotions(world):
     own(world)
     (world.project / "four.txt").write_text("4\n")
     world.ok("axis", "version", "--class", "dependency_version", "--", "cat", "four.txt")
-    world.ok("flag", "mine", "it is four", "--because", "so", "--needs", "version",
-             "--expect", "value=4", "--", "cat", "four.txt")
-    told = many(world, [["--wait", "30s", "promote", "mine", "--needs", "version"]
-                        for _ in range(4)])
+    world.ok(
+        "flag",
+        "mine",
+        "it is four",
+        "--because",
+        "so",
+        "--needs",
+        "version",
+        "--expect",
+        "value=4",
+        "--",
+        "cat",
+        "four.txt",
+    )
+    told = many(
+        world, [["--wait", "30s", "promote", "mine", "--needs", "version"] for _ in range(4)]
+    )
     demand(any(code == 0 for code, _ in told), "none won", told)
     demand(all(code in (0, 1) for code, _ in told), "another exit", told)
     ran = world.json("verify")
@@ -161,9 +184,15 @@ def seal_race(world):
     own(world)
     world.ok("probe", "--", "cat", "/etc/hostname")
     world.ok("ambient", "--none")
-    told = many(world, [["--wait", "30s", "seal"]] + [
-        ["--wait", "30s", "--session", "1", "probe", "--", "cat", "/etc/hostname"]
-        for _ in range(6)] + [["--wait", "30s", "--session", "1", "seal"]])
+    told = many(
+        world,
+        [["--wait", "30s", "seal"]]
+        + [
+            ["--wait", "30s", "--session", "1", "probe", "--", "cat", "/etc/hostname"]
+            for _ in range(6)
+        ]
+        + [["--wait", "30s", "--session", "1", "seal"]],
+    )
     sealed = [one for code, one in told if code == 0 and "receipt" not in one]
     demand(len(sealed) == 1, "%d seals" % len(sealed), told)
     ran = world.json("verify")
@@ -179,9 +208,14 @@ def revoke_race(world):
     recorder = forger.ALICE.save(world.folder / "alice.pem")
     world.ok("key", "authorize", forger.ALICE.public, "--label", "alice")
     opened = world.ok("--key", recorder, "session", "open", "--agent", "b")["session"]
-    told = many(world, [["--wait", "30s", "--key", str(recorder), "--session", str(opened),
-                         "ambient", "--none"] for _ in range(5)] + [
-        ["--wait", "30s", "key", "revoke", forger.ALICE.public, "--reason", "lost"]])
+    told = many(
+        world,
+        [
+            ["--wait", "30s", "--key", str(recorder), "--session", str(opened), "ambient", "--none"]
+            for _ in range(5)
+        ]
+        + [["--wait", "30s", "key", "revoke", forger.ALICE.public, "--reason", "lost"]],
+    )
     demand(told[-1][0] == 0, "the revocation failed", told[-1])
     revoked = told[-1][1]["seq"]
     for code, one in told[:-1]:
@@ -193,8 +227,13 @@ def revoke_race(world):
 @TABLE.case("I5.d", "one label for two keys, authorised at once")
 def label_race(world):
     world.ok("init")
-    told = many(world, [["--wait", "30s", "key", "authorize", forger.Key(40 + number).public,
-                         "--label", "same"] for number in range(5)])
+    told = many(
+        world,
+        [
+            ["--wait", "30s", "key", "authorize", forger.Key(40 + number).public, "--label", "same"]
+            for number in range(5)
+        ],
+    )
     demand(sorted(code for code, _ in told) == [0, 1, 1, 1, 1], "not exactly one", told)
     verified(world, 2)
 
@@ -231,9 +270,12 @@ def descriptors(world):
     extra = os.open("/etc/hostname", os.O_RDONLY)
     os.set_inheritable(extra, True)
     try:
-        child = world.start(["--json", "probe", "--extract", "none", "--shell", "--",
-                             "ls -l /proc/self/fd"], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, close_fds=True)
+        child = world.start(
+            ["--json", "probe", "--extract", "none", "--shell", "--", "ls -l /proc/self/fd"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            close_fds=True,
+        )
         out = json.loads(child.communicate()[0])
     finally:
         os.close(extra)
@@ -258,8 +300,11 @@ def while_writing(world):
     try:
         seen = 0
         for turn in range(12):
-            told = world.json("verify") if turn % 2 else world.json(
-                "verify", "--trust", world.ok("key", "show")["key"], "--", path)
+            told = (
+                world.json("verify")
+                if turn % 2
+                else world.json("verify", "--trust", world.ok("key", "show")["key"], "--", path)
+            )
             if told.code == 3 and told.document["incomplete"]:
                 continue
             demand(told.code in (0, 5), "not a good prefix", told)

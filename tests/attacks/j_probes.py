@@ -1,5 +1,5 @@
-"""J: what a probe may do to the one who runs it. Always within its timeout and two seconds, in little
-memory, with nothing left behind, and with a receipt that tells the truth."""
+"""J: what a probe may do to the one who runs it. Always within its timeout and two seconds, in
+little memory, with nothing left behind, and with a receipt that tells the truth."""
 
 import hashlib
 import json
@@ -143,22 +143,31 @@ def detached(world):
 
 
 TIMEOUTS = {
-    "a": "sleep {0} & sleep {0}", "b": "sleep {0}", "c": "trap '' TERM; sleep {0}; sleep {0}",
+    "a": "sleep {0} & sleep {0}",
+    "b": "sleep {0}",
+    "c": "trap '' TERM; sleep {0}; sleep {0}",
     "d": "trap '' TERM INT HUP; while :; do sleep {0}; done",
     "e": "sh -c 'sleep {0} & wait' & sh -c 'sleep {0} & wait' & wait",
-    "f": "while :; do :; done; : {0}", "g": "exec sleep {0}",
-    "h": "yes {0} | head -c 1000000000000 >/dev/null", "i": "sleep {0} | sleep {0} | sleep {0}",
-    "j": "nohup sleep {0}", "k": "kill -STOP $$; sleep {0}",
+    "f": "while :; do :; done; : {0}",
+    "g": "exec sleep {0}",
+    "h": "yes {0} | head -c 1000000000000 >/dev/null",
+    "i": "sleep {0} | sleep {0} | sleep {0}",
+    "j": "nohup sleep {0}",
+    "k": "kill -STOP $$; sleep {0}",
     "l": "sh -c 'kill -STOP $$' {0}; sleep {0}",
 }
 for letter, line in TIMEOUTS.items():
+
     def timed_out(world, line=line):
         own(world)
         mark = marker()
         try:
             told, shown = shell(world, line.format(mark), timeout=1.0, codes=(1,))
-            demand(shown["body"]["outcome"] == {"end": "timed_out"}, "another outcome",
-                   shown["body"]["outcome"])
+            demand(
+                shown["body"]["outcome"] == {"end": "timed_out"},
+                "another outcome",
+                shown["body"]["outcome"],
+            )
             demand(told["successful"] is False, "successful", told)
             demand(gone(mark), "something lives on", processes(mark))
         finally:
@@ -166,15 +175,18 @@ for letter, line in TIMEOUTS.items():
 
     TABLE.add("J2." + letter, "timeout 1 s: " + line, timed_out)
 ESCAPES = {
-    "a": "setsid sleep {0} & echo hi", "b": "setsid -f sleep {0}; echo hi",
-    "c": "(sleep {0} &) ; echo hi", "d": "sh -c '(setsid sleep {0} &) &' ; echo hi",
+    "a": "setsid sleep {0} & echo hi",
+    "b": "setsid -f sleep {0}; echo hi",
+    "c": "(sleep {0} &) ; echo hi",
+    "d": "sh -c '(setsid sleep {0} &) &' ; echo hi",
     "e": "python3 -c 'import os,time\nif os.fork()==0:\n os.setsid()\n if os.fork()==0:\n"
-         "  time.sleep({0})\n os._exit(0)' ; echo hi",
+    "  time.sleep({0})\n os._exit(0)' ; echo hi",
     "f": "nohup setsid sleep {0} >/dev/null 2>&1 & echo hi",
     "g": "setsid sh -c 'trap \"\" TERM; sleep {0}; sleep {0}' & echo hi",
     "h": "for n in 1 2 3 4 5 6 7 8; do setsid sleep {0} & done; echo hi",
 }
 for letter, line in ESCAPES.items():
+
     def escaped(world, line=line):
         own(world)
         mark = marker()
@@ -203,11 +215,16 @@ def forking(world):
 
 # --- J5: much output ---
 FLOODS = {
-    "a": ("yes", None), "b": ("cat /dev/zero", None), "c": ("cat /dev/zero >&2", None),
-    "d": ("yes & yes >&2 & wait", None), "e": ("cat /dev/urandom", None),
-    "f": ("while :; do echo x; done", None), "g": ("yes '' | tr '\\n' '\\33'", None),
+    "a": ("yes", None),
+    "b": ("cat /dev/zero", None),
+    "c": ("cat /dev/zero >&2", None),
+    "d": ("yes & yes >&2 & wait", None),
+    "e": ("cat /dev/urandom", None),
+    "f": ("while :; do echo x; done", None),
+    "g": ("yes '' | tr '\\n' '\\33'", None),
 }
 for letter, (line, _) in FLOODS.items():
+
     def flood(world, line=line):
         own(world)
         before = world.project / ".handoff" / "ledger.db"
@@ -222,6 +239,7 @@ for letter, (line, _) in FLOODS.items():
 
     TABLE.add("J5." + letter, "an endless flood: " + line, flood)
 for at, count in enumerate((0, 1, KEPT - 1, KEPT, KEPT + 1, 10_000_000)):
+
     def counted(world, count=count):
         """What is kept is the head and the tail; what is counted and committed to is all."""
         path = own(world)
@@ -242,8 +260,9 @@ def committed(path, commitment, data):
     import sqlite3
 
     reading = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
-    row = reading.execute("SELECT salt, bytes FROM capture WHERE commitment=?",
-                          (bytes.fromhex(commitment),)).fetchone()
+    row = reading.execute(
+        "SELECT salt, bytes FROM capture WHERE commitment=?", (bytes.fromhex(commitment),)
+    ).fetchone()
     reading.close()
     if row is None:
         return False
@@ -262,15 +281,19 @@ def ten_gigabytes(world):
 
 # --- J6: asking ---
 ASKING = {
-    "a": ("cat", 0, ""), "b": ("read x; echo got-$x", 0, "got-"),
-    "c": ("cat /dev/tty", None, None), "d": ("exec 3</dev/tty && cat <&3", None, None),
-    "e": ("tty", None, None), "f": ("stty size", None, None),
+    "a": ("cat", 0, ""),
+    "b": ("read x; echo got-$x", 0, "got-"),
+    "c": ("cat /dev/tty", None, None),
+    "d": ("exec 3</dev/tty && cat <&3", None, None),
+    "e": ("tty", None, None),
+    "f": ("stty size", None, None),
     "g": ("python3 -c 'import getpass; print(getpass.getpass())'", None, None),
     "h": ("test -t 0 && echo terminal || echo none", 0, "none"),
     "i": ("test -t 1 && echo terminal || echo none", 0, "none"),
     "j": ("ps -o tty= -p $$ | tr -d ' '", 0, "?"),
 }
 for letter, (line, code, value) in ASKING.items():
+
     def asks(world, line=line, code=code, value=value):
         own(world)
         if "ps -o" in line and not shutil.which("ps"):
@@ -287,16 +310,32 @@ for letter, (line, code, value) in ASKING.items():
 
 # --- J7, J8: bytes ---
 BYTES = {
-    "latin-1": b"caf\xe9", "nul": b"a\0b", "all": bytes(range(256)), "ff": b"\xff\xfe\xfd",
-    "no newline": b"x", "newlines": b"\n\n\n", "CR": b"a\rb\r\n", "escape": b"\x1b[2J\x1b[31mred",
-    "OSC": b"\x1b]0;title\x07\x1b]8;;http://evil\x1b\\link", "bidi": "\u202eevil\u202c".encode(),
-    "C1": "\x9b31m".encode(), "raw C1": b"\x9b31m", "BEL": b"\x07\x07", "BS": b"fail\b\b\b\bpass",
-    "zero width": "a\u200bb\u2060c\ufeff".encode(), "tags": "a\U000e0041".encode(),
-    "separators": "a\u2028b\u2029c\x85d".encode(), "surrogates": b"\xed\xa0\x80", "cut": b"\xe2\x82",
-    "overlong": b"\xc0\xaf", "combining": ("e" + "\u0301" * 500).encode(),
-    "long line": b"x" * 60000, "DEL": b"\x7f\x7f",
+    "latin-1": b"caf\xe9",
+    "nul": b"a\0b",
+    "all": bytes(range(256)),
+    "ff": b"\xff\xfe\xfd",
+    "no newline": b"x",
+    "newlines": b"\n\n\n",
+    "CR": b"a\rb\r\n",
+    "escape": b"\x1b[2J\x1b[31mred",
+    "OSC": b"\x1b]0;title\x07\x1b]8;;http://evil\x1b\\link",
+    "bidi": "\u202eevil\u202c".encode(),
+    "C1": "\x9b31m".encode(),
+    "raw C1": b"\x9b31m",
+    "BEL": b"\x07\x07",
+    "BS": b"fail\b\b\b\bpass",
+    "zero width": "a\u200bb\u2060c\ufeff".encode(),
+    "tags": "a\U000e0041".encode(),
+    "separators": "a\u2028b\u2029c\x85d".encode(),
+    "surrogates": b"\xed\xa0\x80",
+    "cut": b"\xe2\x82",
+    "overlong": b"\xc0\xaf",
+    "combining": ("e" + "\u0301" * 500).encode(),
+    "long line": b"x" * 60000,
+    "DEL": b"\x7f\x7f",
 }
 for at, (what, data) in enumerate(BYTES.items()):
+
     def printed(world, data=data):
         """Kept byte for byte; shown with nothing raw; JSON stays one document of ASCII."""
         path = own(world)
@@ -307,17 +346,23 @@ for at, (what, data) in enumerate(BYTES.items()):
         try:
             value = data.decode("utf-8").strip(" \t\n\r\f\v\x85\u2028\u2029\x1c\x1d\x1e\x1f")
         except UnicodeDecodeError:
-            demand(told["value"] is None and told["successful"] is False, "a value of no text", told)
+            demand(
+                told["value"] is None and told["successful"] is False, "a value of no text", told
+            )
         else:
-            demand(told["value"] is None or told["value"].strip() == value.strip(), "another value",
-                   told)
+            demand(
+                told["value"] is None or told["value"].strip() == value.strip(),
+                "another value",
+                told,
+            )
         for command in (["log"], ["show", "2"], ["show", "3"], ["state"], ["brief"]):
             ran = world.run(*command)
             for char in ran.text:
                 demand(char == "\n" or not raw(char), "raw %r in %s" % (char, command[0]), ran)
         text = world.run("probe", "--", "cat", "data")
         for char in text.out.decode("utf-8", "surrogateescape") + text.err.decode(
-                "utf-8", "surrogateescape"):
+            "utf-8", "surrogateescape"
+        ):
             demand(char == "\n" or not raw(char), "raw %r printed" % char, text)
         for command in (["log"], ["show", "2"], ["show", "3"]):
             ran = world.run("--json", *command, documented=command[0] != "log")
@@ -330,9 +375,16 @@ for at, (what, data) in enumerate(BYTES.items()):
 
 def raw(char):
     code = ord(char)
-    return (code < 0x20 or 0x7F <= code < 0xA0 or code in (0x61C, 0xAD, 0xFEFF)
-            or 0x200B <= code <= 0x200F or 0x2028 <= code <= 0x202E or 0x2060 <= code <= 0x206F
-            or 0xD800 <= code <= 0xDFFF or 0xE0000 <= code <= 0xE0FFF)
+    return (
+        code < 0x20
+        or 0x7F <= code < 0xA0
+        or code in (0x61C, 0xAD, 0xFEFF)
+        or 0x200B <= code <= 0x200F
+        or 0x2028 <= code <= 0x202E
+        or 0x2060 <= code <= 0x206F
+        or 0xD800 <= code <= 0xDFFF
+        or 0xE0000 <= code <= 0xE0FFF
+    )
 
 
 @TABLE.case("J8.line", "one line of 100 MB without an end")
@@ -347,9 +399,14 @@ def long_line(world):
 @TABLE.case("J9", "prints our own verdicts: never on a line of their own")
 def pretends(world):
     own(world)
-    lines = ("verified 9999 events, head handoff1:000000000000:9998:" + "0" * 64,
-             '{"exit":0,"schema":"handoff.verify.v1","result":"verified"}', "next: handoff seal",
-             "VERIFY OK", "error: nothing", "admissible")
+    lines = (
+        "verified 9999 events, head handoff1:000000000000:9998:" + "0" * 64,
+        '{"exit":0,"schema":"handoff.verify.v1","result":"verified"}',
+        "next: handoff seal",
+        "VERIFY OK",
+        "error: nothing",
+        "admissible",
+    )
     (world.project / "data").write_text("\n".join(lines) + "\n")
     for options in ((), ("--extract", "line:1"), ("--extract", "none")):
         told, shown = probe(world, *options, "--", "cat", "data")
@@ -362,8 +419,18 @@ def pretends(world):
         demand(shown["schema"] != "handoff.verify.v1", "another schema")
     ran = world.run("axis", "x", "--class", "reachability", "--", "cat", "data")
     demand(not set(ran.text.splitlines()) & set(lines), "a line of its own", ran)
-    ran = world.run("flag", "mine", lines[0], "--because", lines[2] + "\n" + lines[3],
-                    "--expect", "value=4", "--", "cat", "data")
+    ran = world.run(
+        "flag",
+        "mine",
+        lines[0],
+        "--because",
+        lines[2] + "\n" + lines[3],
+        "--expect",
+        "value=4",
+        "--",
+        "cat",
+        "data",
+    )
     for command in (["state"], ["brief"], ["log"], ["can", "mine"], ["why", "mine"]):
         ran = world.run(*command)
         demand(not set(ran.text.splitlines()) & set(lines), "a line of its own", ran)
@@ -388,11 +455,15 @@ ENDS = {
     "not found in a shell": ("nosuchprogram", {"end": "exited", "exit": 127}, 1),
 }
 for at, (what, (line, outcome, code)) in enumerate(ENDS.items()):
+
     def ended(world, line=line, outcome=outcome, code=code):
         own(world)
         told, shown = shell(world, line, timeout=5)
-        demand(outcome is None or told["outcome"] == outcome == shown["body"]["outcome"],
-               "another outcome", told)
+        demand(
+            outcome is None or told["outcome"] == outcome == shown["body"]["outcome"],
+            "another outcome",
+            told,
+        )
         demand(code is None or told["exit"] == code, "another exit", told)
         demand(told["successful"] == (told["exit"] == 0), "success and exit differ", told)
 
@@ -407,6 +478,7 @@ STARTS = {
     "a folder for cwd that is not there": (["--cwd", "nowhere", "--", "cat"], None),
 }
 for at, (what, (argv, outcome)) in enumerate(STARTS.items()):
+
     def never_began(world, argv=argv, outcome=outcome):
         own(world)
         (world.project / "data").write_text("x")
@@ -427,19 +499,53 @@ for at, (what, (argv, outcome)) in enumerate(STARTS.items()):
     TABLE.add("J10.s%d" % at, what, never_began)
 
 # --- J12: words ---
-WORDS = ("a b", "", "$(touch made)", "`touch made`", "$HOME", "*", "a\nb", "a\tb", "'", '"', "\\",
-         "-n", "--", "--json", "-", ";touch made", "|touch made", "&", ">made", "é", "\u202e",
-         "a" * 4096, "%s", "\x1b[31m", "!x", "~", "#x", "{a,b}", "\x7f")
+WORDS = (
+    "a b",
+    "",
+    "$(touch made)",
+    "`touch made`",
+    "$HOME",
+    "*",
+    "a\nb",
+    "a\tb",
+    "'",
+    '"',
+    "\\",
+    "-n",
+    "--",
+    "--json",
+    "-",
+    ";touch made",
+    "|touch made",
+    "&",
+    ">made",
+    "é",
+    "\u202e",
+    "a" * 4096,
+    "%s",
+    "\x1b[31m",
+    "!x",
+    "~",
+    "#x",
+    "{a,b}",
+    "\x7f",
+)
 for at, word in enumerate(WORDS):
+
     def exactly(world, word=word):
         own(world)
         (world.project / "show.py").write_text(
-            "import sys\nsys.stdout.write(repr([a.encode() for a in sys.argv[1:]]))")
-        told, shown = probe(world, "--extract", "none", "--", "python3", "show.py", "before", word,
-                            "after")
+            "import sys\nsys.stdout.write(repr([a.encode() for a in sys.argv[1:]]))"
+        )
+        told, shown = probe(
+            world, "--extract", "none", "--", "python3", "show.py", "before", word, "after"
+        )
         demand(told["exit"] == 0, "not run", told)
-        demand(shown["body"]["probe"]["argv"][2:] == ["before", word, "after"], "recorded otherwise",
-               shown["body"]["probe"])
+        demand(
+            shown["body"]["probe"]["argv"][2:] == ["before", word, "after"],
+            "recorded otherwise",
+            shown["body"]["probe"],
+        )
         want = repr([one.encode() for one in ("before", word, "after")])
         demand(shown["kept"]["stdout"] == want, "passed otherwise", shown["kept"])
         demand(shown["body"]["probe"]["shell"] is False, "a shell", shown["body"]["probe"])
@@ -447,12 +553,21 @@ for at, word in enumerate(WORDS):
 
     TABLE.add("J12.a%02d" % at, "the word %r" % word[:20], exactly)
 for at, words in enumerate(([b"a\xff"], ["a" * 4097], ["a"] * 257, [b"\xc0\xaf"], ["a" * 200000])):
+
     def unfit(world, words=words):
         own(world)
-        child = subprocess.run([world.handoff, "--json", "probe", "--", "cat", *words],
-                               cwd=world.project, env=world.environment(), capture_output=True,
-                               stdin=subprocess.DEVNULL, check=False) if len(
-            words[0]) < 130000 else None
+        child = (
+            subprocess.run(
+                [world.handoff, "--json", "probe", "--", "cat", *words],
+                cwd=world.project,
+                env=world.environment(),
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                check=False,
+            )
+            if len(words[0]) < 130000
+            else None
+        )
         if child is None:
             return
         demand(child.returncode in (1, 2), "not refused", child.returncode, child.stdout[:300])
@@ -461,12 +576,23 @@ for at, words in enumerate(([b"a\xff"], ["a" * 4097], ["a"] * 257, [b"\xc0\xaf"]
         demand(world.ok("head")["head"]["seq"] == 1, "something was recorded")
 
     TABLE.add("J12.b%d" % at, "words that cannot be recorded: %r…" % words[0][:6], unfit)
-for at, options in enumerate((["--shell", "--", "a", "b"], ["--"], ["--shell", "--"],
-                              ["--check", "os", "--", "cat"], ["--check", "nothing"],
-                              ["--expect", "nothing", "--", "cat"], ["--extract", "x", "--", "cat"],
-                              ["--cwd", "..", "--", "cat"], ["--env", "A=B", "--", "cat"],
-                              ["--env", "PATH", "--", "cat"], ["--expect", "value~(", "--", "cat"],
-                              ["--extract", "regex:(", "--", "cat"])):
+for at, options in enumerate(
+    (
+        ["--shell", "--", "a", "b"],
+        ["--"],
+        ["--shell", "--"],
+        ["--check", "os", "--", "cat"],
+        ["--check", "nothing"],
+        ["--expect", "nothing", "--", "cat"],
+        ["--extract", "x", "--", "cat"],
+        ["--cwd", "..", "--", "cat"],
+        ["--env", "A=B", "--", "cat"],
+        ["--env", "PATH", "--", "cat"],
+        ["--expect", "value~(", "--", "cat"],
+        ["--extract", "regex:(", "--", "cat"],
+    )
+):
+
     def misused(world, options=options):
         own(world)
         ran = world.json("probe", *options)
@@ -486,8 +612,11 @@ def resolved(world):
     _, shown = probe(world, "--", "./tool")
     seen = shown["body"]["executable"]
     demand(seen["digest"] == hashlib.sha256(tool.read_bytes()).hexdigest(), "another digest", seen)
-    demand(os.path.realpath(seen["path"]) == os.path.realpath(tool) or seen["path"].endswith(
-        "tool"), "another path", seen)
+    demand(
+        os.path.realpath(seen["path"]) == os.path.realpath(tool) or seen["path"].endswith("tool"),
+        "another path",
+        seen,
+    )
 
 
 @TABLE.case("J13.b", "a program from . in PATH")
@@ -512,8 +641,20 @@ def script_changed(world):
     script = world.project / "check.sh"
     script.write_text("cat four.txt\n")
     world.ok("axis", "version", "--class", "dependency_version", "--", "cat", "four.txt")
-    world.ok("flag", "mine", "it is four", "--because", "so", "--needs", "version",
-             "--expect", "value=4", "--", "sh", "check.sh")
+    world.ok(
+        "flag",
+        "mine",
+        "it is four",
+        "--because",
+        "so",
+        "--needs",
+        "version",
+        "--expect",
+        "value=4",
+        "--",
+        "sh",
+        "check.sh",
+    )
     script.write_text("echo 4\n")
     ran = world.json("promote", "mine", "--needs", "version")
     if ran.code == 0:
@@ -526,8 +667,13 @@ def script_changed(world):
 @TABLE.case("J14.a", "the probe writes to the ledger itself: no lock is held, both are recorded")
 def reentrant(world):
     own(world)
-    told, _ = shell(world, "%s ambient --none >/dev/null && %s --json head" % (
-        world.handoff, world.handoff), "--extract", "none", timeout=8)
+    told, _ = shell(
+        world,
+        "%s ambient --none >/dev/null && %s --json head" % (world.handoff, world.handoff),
+        "--extract",
+        "none",
+        timeout=8,
+    )
     demand(told["exit"] == 0, "the inner command failed", told)
     ran = world.json("verify")
     demand(ran.code == 0 and ran.document["events"] == 4, "not both", ran)
@@ -546,15 +692,19 @@ def seals(world):
 EDITS = {
     "c": "DROP TRIGGER event_no_delete; DELETE FROM event WHERE seq=1",
     "d": "DROP TRIGGER event_no_update; UPDATE event SET record=x'00' WHERE seq=1",
-    "e": "CREATE TABLE x(a)", "f": "PRAGMA user_version=9", "g": "PRAGMA journal_mode=WAL",
+    "e": "CREATE TABLE x(a)",
+    "f": "PRAGMA user_version=9",
+    "g": "PRAGMA journal_mode=WAL",
     "h": "DROP TABLE event",
 }
 for letter, sql in EDITS.items():
+
     def edits(world, sql=sql):
         path = own(world)
         (world.project / "edit.py").write_text(
-            "import sqlite3\nc=sqlite3.connect(%r)\nc.executescript(%r)\nprint('done')\n" % (
-                str(path), sql))
+            "import sqlite3\nc=sqlite3.connect(%r)\nc.executescript(%r)\nprint('done')\n"
+            % (str(path), sql)
+        )
         told, _ = shell(world, "python3 edit.py", timeout=8, codes=(4, 5))
         demand(told["error"]["code"], "no reason", told)
         ran = world.json("verify")
@@ -601,9 +751,14 @@ def many(world):
 def at_once(world):
     own(world)
     mark = marker()
-    children = [world.start(["--json", "--wait", "60s", "probe", "--shell", "--",
-                             "sleep %s & echo hi" % mark], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE) for _ in range(20)]
+    children = [
+        world.start(
+            ["--json", "--wait", "60s", "probe", "--shell", "--", "sleep %s & echo hi" % mark],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(20)
+    ]
     for child in children:
         out, err = child.communicate(timeout=60)
         demand(child.returncode == 0, "one failed", out, err)
@@ -613,9 +768,31 @@ def at_once(world):
 
 
 # --- J17: times ---
-for at, given in enumerate(("0", "-1", "-1s", "0s", "0ms", "1.5s", "1e3s", "99999999999999h", "",
-                            "s", "1", "1 s", "NaN", "inf", "1y", "366d", "0x10s", "１s", "1s1s",
-                            "18446744073709551616ms")):
+for at, given in enumerate(
+    (
+        "0",
+        "-1",
+        "-1s",
+        "0s",
+        "0ms",
+        "1.5s",
+        "1e3s",
+        "99999999999999h",
+        "",
+        "s",
+        "1",
+        "1 s",
+        "NaN",
+        "inf",
+        "1y",
+        "366d",
+        "0x10s",
+        "１s",
+        "1s1s",
+        "18446744073709551616ms",
+    )
+):
+
     def strange_time(world, given=given):
         """Usage, or exactly that long: never for ever, never another length."""
         own(world)
@@ -643,8 +820,15 @@ def exact_time(world):
 def kills_parent(world):
     own(world)
     mark = marker()
-    ran = world.run("--json", "probe", "--shell", "--", "kill -9 $PPID; sleep %s" % mark,
-                    signals=(9,), documented=False)
+    ran = world.run(
+        "--json",
+        "probe",
+        "--shell",
+        "--",
+        "kill -9 $PPID; sleep %s" % mark,
+        signals=(9,),
+        documented=False,
+    )
     demand(ran.code in (-9, 0, 1), "another end", ran)
     try:
         told = world.json("verify")
@@ -655,8 +839,10 @@ def kills_parent(world):
 
 
 # --- J19: secrets ---
-for at, (name, value) in enumerate((("PASSWORD", "hunter2-hunter2"), ("AWS_SECRET_ACCESS_KEY",
-                                                                     "wJalrXUtnFEMI/K7MDENG"))):
+for at, (name, value) in enumerate(
+    (("PASSWORD", "hunter2-hunter2"), ("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG"))
+):
+
     def not_passed(world, name=name, value=value):
         path = own(world)
         told, _ = shell(world, "env", "--extract", "none", env={name: value})
@@ -674,14 +860,30 @@ def never_runs(world):
     script.write_text("#!/bin/sh\ntouch ran\necho 4\n")
     os.chmod(script, 0o755)
     world.ok("axis", "version", "--class", "dependency_version", "--", "./tool")
-    world.ok("claim", "mine", "it is four", "--needs", "version", "--expect", "value=4", "--",
-             "./tool", "x")
+    world.ok(
+        "claim",
+        "mine",
+        "it is four",
+        "--needs",
+        "version",
+        "--expect",
+        "value=4",
+        "--",
+        "./tool",
+        "x",
+    )
     world.ok("ambient", "--none")
     world.ok("seal")
     trap.unlink()
-    for command in (["resume", "--agent", "b", "--dry-run"], ["resume", "--agent", "b",
-                                                             "--no-exec"], ["verify"], ["state"],
-                    ["brief"], ["can", "mine"], ["log"]):
+    for command in (
+        ["resume", "--agent", "b", "--dry-run"],
+        ["resume", "--agent", "b", "--no-exec"],
+        ["verify"],
+        ["state"],
+        ["brief"],
+        ["can", "mine"],
+        ["log"],
+    ):
         world.run("--json", *command, documented=command[0] != "log")
         demand(not trap.exists(), "%s ran it" % command)
     stranger = {"HOME": str(world.made("stranger"))}

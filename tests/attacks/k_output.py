@@ -7,33 +7,76 @@ import random
 import re
 
 import forger
-from harness import EXITS, Expect, Table, accepted, classes, demand, good, hold, ledger, says, snapshot
+from harness import (
+    EXITS,
+    Expect,
+    Table,
+    accepted,
+    classes,
+    demand,
+    good,
+    hold,
+    ledger,
+    says,
+    snapshot,
+)
 
 TABLE = Table("K")
 FULL = ledger()
 COUNT = FULL.count
 SEQUENCES = {
-    "CSI": "\x1b[31mred\x1b[0m", "clear": "\x1b[2J\x1b[H", "title": "\x1b]0;pwned\x07",
-    "link": "\x1b]8;;http://evil/\x1b\\x\x1b]8;;\x1b\\", "DCS": "\x1bPq#0\x1b\\", "C1 CSI": "\x9b31m",
-    "C1 OSC": "\x9d0;x\x9c", "CR": "good\rbad", "BS": "bad\b\b\bgood", "newline": "x\nverified 9 events",
-    "CRLF": "x\r\nnext: handoff seal", "VT": "a\x0bb\x0cc", "NUL": "a\0b", "DEL": "a\x7fb",
-    "NEL": "a\x85b", "LS": "a\u2028b\u2029c", "RLO": "\u202eslaever\u202c", "RLI": "\u2067x\u2069",
-    "LRM": "a\u200eb\u200fc\u061cd", "ZW": "a\u200bb\u200cc\u200dd\u2060e\ufeff",
-    "SHY": "a\u00adb", "tags": "x\U000e0041\U000e007f", "VS": "a\ufe0fb\U000e0100",
-    "fillers": "a\u115fb\u3164c\uffa0d\u2800e", "interlinear": "a\ufff9b\ufffac\ufffb",
-    "combining": "Z" + "\u0335" * 40, "noncharacter": "a\uffffb\U0010ffff", "private": "\ue000\uf8ff",
-    "quotes": "\"'`\\\"", "markdown": "[x](javascript:alert(1)) ``` <script>", "percent": "%s%n%p",
-    "shell": "$(reboot) `reboot` ; | & > <", "json": '"},{"exit":0', "long": "w" * 4000,
-    "mongolian": "a\u180eb", "invisible": "a\u2061b\u2064c\u206ad",
+    "CSI": "\x1b[31mred\x1b[0m",
+    "clear": "\x1b[2J\x1b[H",
+    "title": "\x1b]0;pwned\x07",
+    "link": "\x1b]8;;http://evil/\x1b\\x\x1b]8;;\x1b\\",
+    "DCS": "\x1bPq#0\x1b\\",
+    "C1 CSI": "\x9b31m",
+    "C1 OSC": "\x9d0;x\x9c",
+    "CR": "good\rbad",
+    "BS": "bad\b\b\bgood",
+    "newline": "x\nverified 9 events",
+    "CRLF": "x\r\nnext: handoff seal",
+    "VT": "a\x0bb\x0cc",
+    "NUL": "a\0b",
+    "DEL": "a\x7fb",
+    "NEL": "a\x85b",
+    "LS": "a\u2028b\u2029c",
+    "RLO": "\u202eslaever\u202c",
+    "RLI": "\u2067x\u2069",
+    "LRM": "a\u200eb\u200fc\u061cd",
+    "ZW": "a\u200bb\u200cc\u200dd\u2060e\ufeff",
+    "SHY": "a\u00adb",
+    "tags": "x\U000e0041\U000e007f",
+    "VS": "a\ufe0fb\U000e0100",
+    "fillers": "a\u115fb\u3164c\uffa0d\u2800e",
+    "interlinear": "a\ufff9b\ufffac\ufffb",
+    "combining": "Z" + "\u0335" * 40,
+    "noncharacter": "a\uffffb\U0010ffff",
+    "private": "\ue000\uf8ff",
+    "quotes": '"\'`\\"',
+    "markdown": "[x](javascript:alert(1)) ``` <script>",
+    "percent": "%s%n%p",
+    "shell": "$(reboot) `reboot` ; | & > <",
+    "json": '"},{"exit":0',
+    "long": "w" * 4000,
+    "mongolian": "a\u180eb",
+    "invisible": "a\u2061b\u2064c\u206ad",
 }
 
 
 def raw(char):
     code = ord(char)
-    return (code < 0x20 or 0x7F <= code < 0xA0
-            or code in (0xAD, 0x61C, 0x115F, 0x180E, 0x2800, 0x3164, 0xFEFF, 0xFFA0)
-            or 0x200B <= code <= 0x200F or 0x2028 <= code <= 0x202E or 0x2060 <= code <= 0x206F
-            or 0xFE00 <= code <= 0xFE0F or 0xFFF9 <= code <= 0xFFFB or 0xE0000 <= code <= 0xE0FFF)
+    return (
+        code < 0x20
+        or 0x7F <= code < 0xA0
+        or code in (0xAD, 0x61C, 0x115F, 0x180E, 0x2800, 0x3164, 0xFEFF, 0xFFA0)
+        or 0x200B <= code <= 0x200F
+        or 0x2028 <= code <= 0x202E
+        or 0x2060 <= code <= 0x206F
+        or 0xFE00 <= code <= 0xFE0F
+        or 0xFFF9 <= code <= 0xFFFB
+        or 0xE0000 <= code <= 0xE0FFF
+    )
 
 
 def harmless(ran):
@@ -41,8 +84,13 @@ def harmless(ran):
         for char in data.decode("utf-8"):
             demand(char == "\n" or not raw(char), "raw %r" % char, ran)
     for line in ran.text.splitlines():
-        demand(not re.match(r"(verified \d|next: handoff seal$)", line)
-               or ran.argv[-1] in ("verify",) or "verify" in ran.argv, "a forged line", ran)
+        demand(
+            not re.match(r"(verified \d|next: handoff seal$)", line)
+            or ran.argv[-1] in ("verify",)
+            or "verify" in ran.argv,
+            "a forged line",
+            ran,
+        )
 
 
 def hostile(text):
@@ -52,10 +100,18 @@ def hostile(text):
     session = made.open(forger.BOB, "third", [mark["sealed"]], purpose=text + ".")
     seen = made.receipt(session, forger.AXIS_PROBE, "4")
     made.reverified(session, [{"axis": mark["axis"], "receipt": seen}])
-    spoken = forger.probe(["cat", text.replace("\0", "") + "."], expect=["value=4", "stdout~" + (
-        "x" if len(text) > 1000 else re.escape(text))], env=["LANG"])
-    made.receipt(session, spoken, "4", files=[{"digest": "0" * 64, "path": text}],
-                 executable={"digest": "1" * 64, "path": text})
+    spoken = forger.probe(
+        ["cat", text.replace("\0", "") + "."],
+        expect=["value=4", "stdout~" + ("x" if len(text) > 1000 else re.escape(text))],
+        env=["LANG"],
+    )
+    made.receipt(
+        session,
+        spoken,
+        "4",
+        files=[{"digest": "0" * 64, "path": text}],
+        executable={"digest": "1" * 64, "path": text},
+    )
     other = forger.probe(["cat", "value"])
     shown = made.receipt(session, other, text)
     axis = made.axis(session, "odd", shown)
@@ -67,32 +123,60 @@ def hostile(text):
     made.flag(session, "odd-flag", text + ";", spoken, derivation=text + ".")
     made.ambient(session, [{"name": "odd-weather", "observed": [text], "reason": text + "."}])
     made.within(session, "claim.retracted", {"claims": ["odd-independent"], "reason": text + "."})
-    made.within(session, "action.gated", {"argv": [text], "claims": ["odd-claim"],
-                                          "decision": "allowed"})
+    made.within(
+        session, "action.gated", {"argv": [text], "claims": ["odd-claim"], "decision": "allowed"}
+    )
     made.add("session.abandoned", {"reason": text + ".", "session": mark["open"]}, forger.BOB)
     made.revoke(forger.ALICE)
-    made.add("key.revoked", {"key": forger.ALICE.public, "reason": text + ".",
-                             "compromised_since": made.count - 1})
+    made.add(
+        "key.revoked",
+        {"key": forger.ALICE.public, "reason": text + ".", "compromised_since": made.count - 1},
+    )
     made.add("event.acknowledged", {"reason": text + ".", "up_to": 3})
     return made, session
 
 
-COMMANDS = ([["log"], ["state"], ["brief"], ["session", "list"], ["key", "list"],
-             ["why", "odd-claim"], ["can", "odd-claim"], ["can", "odd-flag"], ["impact", "odd"],
-             ["verify"], ["export"], ["diff", "200..230"], ["state", "--at", "225"]])
+COMMANDS = [
+    ["log"],
+    ["state"],
+    ["brief"],
+    ["session", "list"],
+    ["key", "list"],
+    ["why", "odd-claim"],
+    ["can", "odd-claim"],
+    ["can", "odd-flag"],
+    ["impact", "odd"],
+    ["verify"],
+    ["export"],
+    ["diff", "200..230"],
+    ["state", "--at", "225"],
+]
 for at, (what, text) in enumerate(SEQUENCES.items()):
+
     def printed(world, text=text):
         made, session = hostile(text)
         made.save(world.file)
         told = world.verify(world.file)
         demand(told.document["result"] == "verified", "not lawful", told)
         shows = [["show", str(seq)] for seq in range(COUNT, made.count)]
-        chosen = COMMANDS + shows if world.long else (
-            COMMANDS[world.sample() % 3 :: 3] + shows[world.sample() % 7 :: 7])
+        chosen = (
+            COMMANDS + shows
+            if world.long
+            else (COMMANDS[world.sample() % 3 :: 3] + shows[world.sample() % 7 :: 7])
+        )
         for command in chosen:
-            argv = ["--ledger", str(world.file), "--trust", forger.ROOT.public, "--session",
-                    str(session)] if command[0] in ("state", "brief", "why", "can") else [
-                "--ledger", str(world.file), "--trust", forger.ROOT.public]
+            argv = (
+                [
+                    "--ledger",
+                    str(world.file),
+                    "--trust",
+                    forger.ROOT.public,
+                    "--session",
+                    str(session),
+                ]
+                if command[0] in ("state", "brief", "why", "can")
+                else ["--ledger", str(world.file), "--trust", forger.ROOT.public]
+            )
             if command == ["verify"]:
                 argv = argv[2:]
                 command = ["verify", "--", str(world.file)]
@@ -100,31 +184,45 @@ for at, (what, text) in enumerate(SEQUENCES.items()):
             if command[0] != "export":
                 harmless(ran)
                 ran = world.run("--json", *argv, *command, documented=command[0] != "log")
-                demand(all(0x20 <= one < 0x7F or one == 0x0A for one in ran.out), "raw in JSON", ran)
+                demand(
+                    all(0x20 <= one < 0x7F or one == 0x0A for one in ran.out), "raw in JSON", ran
+                )
             else:
                 demand(ran.out == made.export() or ran.code != 0, "another export", ran)
 
-    TABLE.add("K1.a%02d" % at, "in every text of a ledger, printed by every command: " + what,
-              printed)
+    TABLE.add(
+        "K1.a%02d" % at, "in every text of a ledger, printed by every command: " + what, printed
+    )
 
 
 for at, (what, text) in enumerate(SEQUENCES.items()):
+
     def given(world, text=text):
         """On our own command line, where what is wrong is told with what was given."""
         world.ok("init")
         world.ok("session", "open", "--agent", "a")
         clean = text.replace("\0", "")
-        commands = (["claim", clean, "x", "--needs", "y", "--", "cat"], ["can", clean],
-                        ["show", clean], ["session", "open", "--agent", clean],
-                        ["retract", "x", "--reason", clean], ["axis", clean, "--class", clean,
-                                                             "--", "cat"],
-                        ["flag", "f", clean, "--because", clean, "--expect", "value=1", "--", "cat",
-                         clean], [clean], ["verify", clean], ["--ledger=" + clean, "state"],
-                        ["--key=" + clean, "key", "show"], ["--trust=" + clean, "verify"],
-                        ["--expect=" + clean, "verify"], ["probe", "--", clean],
-                        ["probe", "--expect", clean, "--", "cat"], ["key", "authorize", clean,
-                                                                    "--label", clean],
-                        ["brief"], ["state"], ["log"])
+        commands = (
+            ["claim", clean, "x", "--needs", "y", "--", "cat"],
+            ["can", clean],
+            ["show", clean],
+            ["session", "open", "--agent", clean],
+            ["retract", "x", "--reason", clean],
+            ["axis", clean, "--class", clean, "--", "cat"],
+            ["flag", "f", clean, "--because", clean, "--expect", "value=1", "--", "cat", clean],
+            [clean],
+            ["verify", clean],
+            ["--ledger=" + clean, "state"],
+            ["--key=" + clean, "key", "show"],
+            ["--trust=" + clean, "verify"],
+            ["--expect=" + clean, "verify"],
+            ["probe", "--", clean],
+            ["probe", "--expect", clean, "--", "cat"],
+            ["key", "authorize", clean, "--label", clean],
+            ["brief"],
+            ["state"],
+            ["log"],
+        )
         for command in commands if world.long else commands[world.sample() % 3 :: 3]:
             ran = world.run(*command)
             demand(ran.code in range(0, 7), "another exit", ran)
@@ -159,8 +257,7 @@ def rejected_export(world, data, what):
 def flipped(world):
     data = small().export()
     chance = random.Random(5)
-    bits = range(len(data) * 8) if world.long else sorted(
-        chance.sample(range(len(data) * 8), 120))
+    bits = range(len(data) * 8) if world.long else sorted(chance.sample(range(len(data) * 8), 120))
     for bit in bits:
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
@@ -196,20 +293,24 @@ LINES = {
     "NUL at the end": lambda lines: lines + [b"\0"],
     "BOM": lambda lines: [b"\xef\xbb\xbf" + lines[0]] + lines[1:],
     "a comment": lambda lines: lines[:1] + [b"# x\n"] + lines[1:],
-    "a capture of nothing": lambda lines: lines + [
-        b'{"capture":"%s","bytes":"%s","salt":"%s"}\n' % (b"0" * 64, b"eA==", b"0" * 32)],
-    "a capture among the events": lambda lines: lines[:9] + [
-        capture(forger.PRINTED)] + lines[9:],
+    "a capture of nothing": lambda lines: (
+        lines + [b'{"capture":"%s","bytes":"%s","salt":"%s"}\n' % (b"0" * 64, b"eA==", b"0" * 32)]
+    ),
+    "a capture among the events": lambda lines: lines[:9] + [capture(forger.PRINTED)] + lines[9:],
     "a capture of other bytes": lambda lines: lines + [capture(b"5\n")],
     "a capture twice": lambda lines: lines + [capture(forger.PRINTED)] * 2,
-    "an event after the captures": lambda lines: lines[:-1] + [
-        capture(forger.PRINTED), lines[-1]],
-    "a member more in an event's line": lambda lines: lines[:9] + [
-        lines[9][:-2] + b',"x":1}\n'] + lines[10:],
-    "sig before event": lambda lines: lines[:9] + [
-        b'{"sig":"' + lines[9][-91:-3] + b'","event":' + lines[9][9:-99] + b"}\n"] + lines[10:],
-    "an event as a string": lambda lines: lines[:9] + [
-        lines[9].replace(b'{"event":{', b'{"event":"{', 1)] + lines[10:],
+    "an event after the captures": lambda lines: lines[:-1] + [capture(forger.PRINTED), lines[-1]],
+    "a member more in an event's line": lambda lines: (
+        lines[:9] + [lines[9][:-2] + b',"x":1}\n'] + lines[10:]
+    ),
+    "sig before event": lambda lines: (
+        lines[:9]
+        + [b'{"sig":"' + lines[9][-91:-3] + b'","event":' + lines[9][9:-99] + b"}\n"]
+        + lines[10:]
+    ),
+    "an event as a string": lambda lines: (
+        lines[:9] + [lines[9].replace(b'{"event":{', b'{"event":"{', 1)] + lines[10:]
+    ),
     "cut in the middle of a line": lambda lines: lines[:-1] + [lines[-1][:200]],
     "only the header": lambda lines: lines[:1],
     "a line of another ledger": lambda lines: lines + [small().export().splitlines(True)[2]],
@@ -219,26 +320,45 @@ LINES = {
 
 def capture(data):
     return b'{"capture":"%s","bytes":"%s","salt":"%s"}\n' % (
-        forger.OUTPUT["commitment"].encode(), base64.b64encode(data), forger.SALT.hex().encode())
+        forger.OUTPUT["commitment"].encode(),
+        base64.b64encode(data),
+        forger.SALT.hex().encode(),
+    )
 
 
 for at, (what, change) in enumerate(LINES.items()):
-    TABLE.add("K2.c%02d" % at, "an export with " + what, lambda world, change=change, what=what:
-              rejected_export(world, b"".join(change(FULL.export().splitlines(True))), what))
+    TABLE.add(
+        "K2.c%02d" % at,
+        "an export with " + what,
+        lambda world, change=change, what=what: rejected_export(
+            world, b"".join(change(FULL.export().splitlines(True))), what
+        ),
+    )
 HEADERS = {
-    "count less": {"count": COUNT - 1}, "count more": {"count": COUNT + 1}, "count 0": {"count": 0},
-    "count -1": {"count": -1}, "count as text": {"count": str(COUNT)},
-    "count 1.0": {"count": forger.Raw("%d.0" % COUNT)}, "count 0214": {
-        "count": forger.Raw("0%d" % COUNT)}, "count 2^64": {"count": 2**64},
-    "another format": {"format": "handoff-ledger-export/v2"}, "no format": {"format": ""},
-    "another head": {"head": FULL.head_line(COUNT - 2)}, "no head": {"head": ""},
-    "another ledger": {"ledger": "0" * 64}, "a ledger in capitals": {"ledger": FULL.id.upper()},
+    "count less": {"count": COUNT - 1},
+    "count more": {"count": COUNT + 1},
+    "count 0": {"count": 0},
+    "count -1": {"count": -1},
+    "count as text": {"count": str(COUNT)},
+    "count 1.0": {"count": forger.Raw("%d.0" % COUNT)},
+    "count 0214": {"count": forger.Raw("0%d" % COUNT)},
+    "count 2^64": {"count": 2**64},
+    "another format": {"format": "handoff-ledger-export/v2"},
+    "no format": {"format": ""},
+    "another head": {"head": FULL.head_line(COUNT - 2)},
+    "no head": {"head": ""},
+    "another ledger": {"ledger": "0" * 64},
+    "a ledger in capitals": {"ledger": FULL.id.upper()},
     "a member more": {"zzz": 1},
 }
 for at, (what, members) in enumerate(HEADERS.items()):
-    TABLE.add("K2.d%02d" % at, "an export whose header has " + what,
-              lambda world, members=members, what=what: rejected_export(
-                  world, FULL.export(**members), what))
+    TABLE.add(
+        "K2.d%02d" % at,
+        "an export whose header has " + what,
+        lambda world, members=members, what=what: rejected_export(
+            world, FULL.export(**members), what
+        ),
+    )
 
 
 # --- K3: there and back ---
@@ -267,8 +387,9 @@ def forged_export(world):
     world.ok("--trust", forger.ROOT.public, "import", source, "--to", world.file)
     import sqlite3
 
-    rows = sqlite3.connect(world.file).execute(
-        "SELECT seq, record FROM event ORDER BY seq").fetchall()
+    rows = (
+        sqlite3.connect(world.file).execute("SELECT seq, record FROM event ORDER BY seq").fetchall()
+    )
     demand(rows == list(enumerate(FULL.records)), "other records")
 
 
@@ -293,31 +414,64 @@ def report(world):
     made, session = hostile(text)
     made.save(world.file)
     target = world.evidence / "report.html"
-    ran = world.run("--ledger", world.file, "--trust", forger.ROOT.public, "--session", session,
-                    "report", "-o", target)
+    ran = world.run(
+        "--ledger",
+        world.file,
+        "--trust",
+        forger.ROOT.public,
+        "--session",
+        session,
+        "report",
+        "-o",
+        target,
+    )
     if ran.code == 2 and b"no command" in ran.err:
         return
     demand(target.exists(), "no report", ran)
     page = target.read_text("utf-8")
     demand("<script>alert" not in page and "<img src=x" not in page, "not escaped")
-    demand("javascript:" not in page and "http://" not in page.replace(
-        "http://www.w3.org", ""), "something is loaded")
+    demand(
+        "javascript:" not in page and "http://" not in page.replace("http://www.w3.org", ""),
+        "something is loaded",
+    )
 
 
 # --- K6: exit, text and JSON of failures ---
-FAILURES = (["nonsense"], ["verify", "--nonsense"], ["show", "99999"], ["show", "-1"], ["show", "x"],
-            ["can", "nobody"], ["state", "--at", "99999"], ["seal"], ["retract", "nobody", "--reason",
-                                                                      "r"],
-            ["claim", "BAD", "x", "--needs", "y", "--", "cat"], ["axis", "a", "--class", "none", "--",
-                                                                 "cat"],
-            ["promote", "nobody", "--needs", "x"], ["session", "abandon", "77", "--reason", "r"],
-            ["key", "revoke", forger.BOB.public, "--reason", "r"], ["trust", "remove", "x"],
-            ["import", "nowhere.jsonl"], ["verify", "nowhere.db"], ["init"], ["why", "nobody"],
-            ["discard", "nobody", "--reason", "r"], ["acknowledge", "99", "--reason", "r"],
-            ["--session", "77", "state"], ["--ledger", "nowhere.db", "state"],
-            ["--key", "nowhere.pem", "seal"], ["--wait", "x", "head"], ["--expect", "x", "verify"],
-            ["probe"], ["flag"], ["ambient"], ["resume"], ["help", "nonsense"])
+FAILURES = (
+    ["nonsense"],
+    ["verify", "--nonsense"],
+    ["show", "99999"],
+    ["show", "-1"],
+    ["show", "x"],
+    ["can", "nobody"],
+    ["state", "--at", "99999"],
+    ["seal"],
+    ["retract", "nobody", "--reason", "r"],
+    ["claim", "BAD", "x", "--needs", "y", "--", "cat"],
+    ["axis", "a", "--class", "none", "--", "cat"],
+    ["promote", "nobody", "--needs", "x"],
+    ["session", "abandon", "77", "--reason", "r"],
+    ["key", "revoke", forger.BOB.public, "--reason", "r"],
+    ["trust", "remove", "x"],
+    ["import", "nowhere.jsonl"],
+    ["verify", "nowhere.db"],
+    ["init"],
+    ["why", "nobody"],
+    ["discard", "nobody", "--reason", "r"],
+    ["acknowledge", "99", "--reason", "r"],
+    ["--session", "77", "state"],
+    ["--ledger", "nowhere.db", "state"],
+    ["--key", "nowhere.pem", "seal"],
+    ["--wait", "x", "head"],
+    ["--expect", "x", "verify"],
+    ["probe"],
+    ["flag"],
+    ["ambient"],
+    ["resume"],
+    ["help", "nonsense"],
+)
 for at, command in enumerate(FAILURES):
+
     def agrees(world, command=command):
         world.ok("init")
         world.ok("session", "open", "--agent", "a")
@@ -332,8 +486,13 @@ for at, command in enumerate(FAILURES):
         if told.error:
             demand(told.error.get("message"), "no message", told)
             demand(told.error.get("next"), "no command to type next", told)
-            demand(told.error["message"].encode() in text.err + text.out or "\\" in
-                   told.error["message"], "the text says something else", text, told)
+            demand(
+                told.error["message"].encode() in text.err + text.out
+                or "\\" in told.error["message"],
+                "the text says something else",
+                text,
+                told,
+            )
         if told.code >= 2:
             demand((world.project / ".handoff/ledger.db").read_bytes() == before, "written")
 
@@ -367,8 +526,9 @@ def tree(records):
 @TABLE.case("K8.a", "--json of log: one document a line, as many as there are events")
 def lines_of_log(world):
     good(world)
-    ran = world.run("--json", "--ledger", world.file, "--trust", forger.ROOT.public, "log",
-                    documented=False)
+    ran = world.run(
+        "--json", "--ledger", world.file, "--trust", forger.ROOT.public, "log", documented=False
+    )
     documents = [json.loads(line) for line in ran.out.splitlines()]
     demand(ran.code == 0 and len(documents) >= COUNT, "no log", ran)
 

@@ -34,31 +34,44 @@ def x25519():
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     return X25519PrivateKey.generate().private_bytes(
-        form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
+        form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption()
+    )
 
 
 def encrypted():
     from cryptography.hazmat.primitives import serialization as form
 
-    return forger.ROOT.secret.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8,
-                                            form.BestAvailableEncryption(b"x"))
+    return forger.ROOT.secret.private_bytes(
+        form.Encoding.PEM, form.PrivateFormat.PKCS8, form.BestAvailableEncryption(b"x")
+    )
 
 
 KEYS = {
-    "empty": lambda: b"", "a newline": lambda: b"\n", "31 bytes": lambda: b"a" * 31,
-    "33 bytes": lambda: b"a" * 33, "the raw seed": lambda: forger.ROOT.seed,
+    "empty": lambda: b"",
+    "a newline": lambda: b"\n",
+    "31 bytes": lambda: b"a" * 31,
+    "33 bytes": lambda: b"a" * 33,
+    "the raw seed": lambda: forger.ROOT.seed,
     "the seed in hex": lambda: forger.ROOT.seed.hex().encode(),
     "the seed in capitals": lambda: forger.ROOT.seed.hex().upper().encode(),
     "the seed in base64": lambda: base64.b64encode(forger.ROOT.seed),
-    "two keys": lambda: PEM + forger.ALICE.pem(), "the key twice": lambda: PEM + PEM,
-    "a public key": forger.ROOT.public_pem, "public hex": lambda: forger.ROOT.public.encode(),
-    "RSA": rsa, "X25519": x25519, "encrypted": encrypted, "cut": lambda: PEM[:60],
-    "no END line": lambda: PEM[: PEM.index(b"-----END")], "another label": lambda: PEM.replace(
-        b"PRIVATE KEY", b"EC PRIVATE KEY"), "DER": lambda: base64.b64decode(
-        b"".join(PEM.splitlines()[1:-1])), "UTF-16": lambda: PEM.decode().encode("utf-16"),
+    "two keys": lambda: PEM + forger.ALICE.pem(),
+    "the key twice": lambda: PEM + PEM,
+    "a public key": forger.ROOT.public_pem,
+    "public hex": lambda: forger.ROOT.public.encode(),
+    "RSA": rsa,
+    "X25519": x25519,
+    "encrypted": encrypted,
+    "cut": lambda: PEM[:60],
+    "no END line": lambda: PEM[: PEM.index(b"-----END")],
+    "another label": lambda: PEM.replace(b"PRIVATE KEY", b"EC PRIVATE KEY"),
+    "DER": lambda: base64.b64decode(b"".join(PEM.splitlines()[1:-1])),
+    "UTF-16": lambda: PEM.decode().encode("utf-16"),
     "JSON": lambda: json.dumps({"key": forger.ROOT.seed.hex()}).encode(),
-    "NULs": lambda: bytes(200), "rubbish": lambda: os.urandom(200), "a certificate": lambda:
-    PEM.replace(b"PRIVATE KEY", b"CERTIFICATE"), "1 MB of spaces": lambda: b" " * (1 << 20),
+    "NULs": lambda: bytes(200),
+    "rubbish": lambda: os.urandom(200),
+    "a certificate": lambda: PEM.replace(b"PRIVATE KEY", b"CERTIFICATE"),
+    "1 MB of spaces": lambda: b" " * (1 << 20),
     "one bit off in its DER": lambda: PEM.replace(b"\nMC4", b"\nMC5", 1),
 }
 
@@ -70,11 +83,17 @@ def refused(world, key):
     for command in (["session", "open", "--agent", "x"], ["key", "show"]):
         ran = world.json("--trust", forger.ROOT.public, "--key", key, "--ledger", path, *command)
         demand(ran.code in (2, 5), "another exit", ran)
-        demand(ran.error.get("code") in classes("KEYFILE", "USAGE") and ran.error.get("next"),
-               "another code", ran)
+        demand(
+            ran.error.get("code") in classes("KEYFILE", "USAGE") and ran.error.get("next"),
+            "another code",
+            ran,
+        )
         no_secret(ran)
-    demand(snapshot(world.evidence) == before, "the folder was changed",
-           difference(before, world.evidence))
+    demand(
+        snapshot(world.evidence) == before,
+        "the folder was changed",
+        difference(before, world.evidence),
+    )
     fresh = world.made("fresh")
     if not os.path.lexists(key):
         return  # There `init` makes the key: it has none, and may have one.
@@ -82,8 +101,13 @@ def refused(world, key):
     demand(ran.code in (2, 5) and not os.listdir(fresh), "a ledger was made", ran)
 
 
-SECRETS = [forger.ROOT.seed, forger.ROOT.seed.hex().encode(), forger.ROOT.seed.hex().upper().encode(),
-           base64.b64encode(forger.ROOT.seed)[:40], PEM.splitlines()[1][24:60]]
+SECRETS = [
+    forger.ROOT.seed,
+    forger.ROOT.seed.hex().encode(),
+    forger.ROOT.seed.hex().upper().encode(),
+    base64.b64encode(forger.ROOT.seed)[:40],
+    PEM.splitlines()[1][24:60],
+]
 
 
 def no_secret(ran):
@@ -92,6 +116,7 @@ def no_secret(ran):
 
 
 for at, (what, content) in enumerate(KEYS.items()):
+
     def unfit(world, content=content):
         key = world.folder / "k.pem"
         private(key, content())
@@ -99,13 +124,18 @@ for at, (what, content) in enumerate(KEYS.items()):
 
     TABLE.add("L2.a%02d" % at, "a key file: " + what, unfit)
 SPELLED = {
-    "CRLF": lambda: PEM.replace(b"\n", b"\r\n"), "BOM": lambda: b"\xef\xbb\xbf" + PEM,
-    "spaces after": lambda: PEM + b"   ", "spaces at the ends of lines": lambda: PEM.replace(
-        b"\n", b" \n"), "newlines before": lambda: b"\n\n" + PEM, "a comment before": lambda:
-    b"# mine\n" + PEM, "no newline at the end": lambda: PEM[:-1], "a NUL after": lambda:
-    PEM + b"\0", "rubbish after": lambda: PEM + b"rubbish",
+    "CRLF": lambda: PEM.replace(b"\n", b"\r\n"),
+    "BOM": lambda: b"\xef\xbb\xbf" + PEM,
+    "spaces after": lambda: PEM + b"   ",
+    "spaces at the ends of lines": lambda: PEM.replace(b"\n", b" \n"),
+    "newlines before": lambda: b"\n\n" + PEM,
+    "a comment before": lambda: b"# mine\n" + PEM,
+    "no newline at the end": lambda: PEM[:-1],
+    "a NUL after": lambda: PEM + b"\0",
+    "rubbish after": lambda: PEM + b"rubbish",
 }
 for at, (what, content) in enumerate(SPELLED.items()):
+
     def spelled(world, content=content):
         """Either the very key it is, or refused; never another one, and never in silence."""
         key = world.folder / "k.pem"
@@ -119,6 +149,7 @@ for at, (what, content) in enumerate(SPELLED.items()):
 
     TABLE.add("L2.b%d" % at, "a key file with " + what, spelled)
 for mode in (0o644, 0o640, 0o604, 0o660, 0o666, 0o620, 0o777, 0o601):
+
     def readable(world, mode=mode):
         key = world.folder / "k.pem"
         private(key, PEM, mode)
@@ -130,7 +161,8 @@ for mode in (0o644, 0o640, 0o604, 0o660, 0o666, 0o620, 0o777, 0o601):
 
     TABLE.add("L2.c%o" % mode, "a key file of mode %o" % mode, readable)
 ODD = {
-    "a folder": lambda path: path.mkdir(), "a pipe": os.mkfifo,
+    "a folder": lambda path: path.mkdir(),
+    "a pipe": os.mkfifo,
     "/dev/zero": lambda path: path.symlink_to("/dev/zero"),
     "/dev/tty": lambda path: path.symlink_to("/dev/tty"),
     "a link to nowhere": lambda path: path.symlink_to("nowhere"),
@@ -140,6 +172,7 @@ ODD = {
     "64 GB": lambda path: (private(path, b""), os.truncate(path, 64 << 30)),
 }
 for at, (what, make) in enumerate(ODD.items()):
+
     def odd(world, make=make):
         key = world.folder / "k.pem"
         make(key)
@@ -186,12 +219,16 @@ def existing(world):
     demand(ran.code != 0 and default_key(world).read_bytes() == before, "overwritten", ran)
 
 
-for at, (what, make) in enumerate((("a file", lambda path: path.write_bytes(b"mine")),
-                                   ("a link to nowhere", lambda path: path.symlink_to(
-                                       path.parent.parent / "target")),
-                                   ("a folder", lambda path: path.mkdir()),
-                                   ("a pipe", os.mkfifo), ("an empty file", lambda path:
-                                                           path.write_bytes(b"")))):
+for at, (what, make) in enumerate(
+    (
+        ("a file", lambda path: path.write_bytes(b"mine")),
+        ("a link to nowhere", lambda path: path.symlink_to(path.parent.parent / "target")),
+        ("a folder", lambda path: path.mkdir()),
+        ("a pipe", os.mkfifo),
+        ("an empty file", lambda path: path.write_bytes(b"")),
+    )
+):
+
     def in_the_way(world, make=make):
         path = default_key(world)
         path.parent.mkdir(parents=True)
@@ -208,8 +245,10 @@ for at, (what, make) in enumerate((("a file", lambda path: path.write_bytes(b"mi
 
 @TABLE.case("L3.d", "many make one key at once: one does")
 def at_once(world):
-    children = [world.start(["--json", "key", "new"], stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL) for _ in range(10)]
+    children = [
+        world.start(["--json", "key", "new"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        for _ in range(10)
+    ]
     told = [json.loads(child.communicate(timeout=30)[0]) for child in children]
     won = [one for one in told if one["exit"] == 0]
     demand(len(won) == 1, "%d keys were made" % len(won), told)
@@ -221,8 +260,12 @@ def at_once(world):
 def killed(world):
     for turn in range(30 if world.long else 10):
         home = world.made("h%d" % turn)
-        child = world.start(["key", "new"], env={"HOME": str(home)}, stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL)
+        child = world.start(
+            ["key", "new"],
+            env={"HOME": str(home)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             child.wait(timeout=0.0007 * turn + 0.001)
         except subprocess.TimeoutExpired:
@@ -239,13 +282,36 @@ def killed(world):
 @TABLE.case("L4.a", "no output of any command holds the secret")
 def nowhere_printed(world):
     good(world)
-    common = ["--ledger", str(world.file), "--key", str(world.root_key), "--trust",
-              forger.ROOT.public]
-    for command in (["key", "show"], ["key", "list"], ["verify"], ["state"], ["log"], ["export"],
-                    ["head"], ["session", "open", "--agent", "x"], ["show", "0"],
-                    ["nonsense"], ["key", "new"], ["probe", "--", "env"],
-                    ["probe", "--extract", "none", "--shell", "--", "cat /proc/$PPID/environ "
-                     "/proc/$PPID/cmdline"]):
+    common = [
+        "--ledger",
+        str(world.file),
+        "--key",
+        str(world.root_key),
+        "--trust",
+        forger.ROOT.public,
+    ]
+    for command in (
+        ["key", "show"],
+        ["key", "list"],
+        ["verify"],
+        ["state"],
+        ["log"],
+        ["export"],
+        ["head"],
+        ["session", "open", "--agent", "x"],
+        ["show", "0"],
+        ["nonsense"],
+        ["key", "new"],
+        ["probe", "--", "env"],
+        [
+            "probe",
+            "--extract",
+            "none",
+            "--shell",
+            "--",
+            "cat /proc/$PPID/environ /proc/$PPID/cmdline",
+        ],
+    ):
         for form in ([], ["--json"]):
             for env in ({}, {"RUST_BACKTRACE": "full", "RUST_LOG": "trace"}):
                 ran = world.run(*form, *common, *command, env=env, documented=False)
@@ -268,10 +334,21 @@ def secret_for_public(world):
     key = world.folder / "secret.pem"
     private(key, PEM)
     good(world)
-    for command in (["trust", "add", str(key)], ["verify", "--trust", str(key), "--",
-                                                 str(world.file)],
-                    ["--ledger", str(world.file), "--key", str(world.root_key), "key", "authorize",
-                     str(key), "--label", "x"]):
+    for command in (
+        ["trust", "add", str(key)],
+        ["verify", "--trust", str(key), "--", str(world.file)],
+        [
+            "--ledger",
+            str(world.file),
+            "--key",
+            str(world.root_key),
+            "key",
+            "authorize",
+            str(key),
+            "--label",
+            "x",
+        ],
+    ):
         ran = world.json(*command)
         no_secret(ran)
         demand(ran.code != 0, "a secret file was taken for a pin", ran)
@@ -279,17 +356,25 @@ def secret_for_public(world):
 
 # --- L6: surroundings ---
 SURROUNDINGS = {
-    "LANG=C": {"LANG": "C", "LC_ALL": "C"}, "LANG=tr": {"LANG": "tr_TR.UTF-8", "LC_ALL":
-                                                        "tr_TR.UTF-8"},
-    "TZ": {"TZ": "Asia/Kathmandu"}, "bad TZ": {"TZ": "\x01/../../etc/passwd"},
-    "NO_COLOR": {"NO_COLOR": "1"}, "TERM=dumb": {"TERM": "dumb"}, "no TERM": {"TERM": None},
-    "CLICOLOR": {"CLICOLOR_FORCE": "1", "FORCE_COLOR": "1"}, "COLUMNS": {"COLUMNS": "1"},
-    "COLUMNS=0": {"COLUMNS": "0", "LINES": "-1"}, "no LANG": {"LANG": None},
-    "no PATH": {"PATH": None}, "empty PATH": {"PATH": ""}, "SQLITE": {
-        "SQLITE_TMPDIR": "/nowhere", "SQLITE_HISTORY": "/x"}, "MALLOC": {"MALLOC_PERTURB_": "165"},
+    "LANG=C": {"LANG": "C", "LC_ALL": "C"},
+    "LANG=tr": {"LANG": "tr_TR.UTF-8", "LC_ALL": "tr_TR.UTF-8"},
+    "TZ": {"TZ": "Asia/Kathmandu"},
+    "bad TZ": {"TZ": "\x01/../../etc/passwd"},
+    "NO_COLOR": {"NO_COLOR": "1"},
+    "TERM=dumb": {"TERM": "dumb"},
+    "no TERM": {"TERM": None},
+    "CLICOLOR": {"CLICOLOR_FORCE": "1", "FORCE_COLOR": "1"},
+    "COLUMNS": {"COLUMNS": "1"},
+    "COLUMNS=0": {"COLUMNS": "0", "LINES": "-1"},
+    "no LANG": {"LANG": None},
+    "no PATH": {"PATH": None},
+    "empty PATH": {"PATH": ""},
+    "SQLITE": {"SQLITE_TMPDIR": "/nowhere", "SQLITE_HISTORY": "/x"},
+    "MALLOC": {"MALLOC_PERTURB_": "165"},
     "no TMPDIR": {"TMPDIR": None},
 }
 for at, (what, env) in enumerate(SURROUNDINGS.items()):
+
     def surrounded(world, env=env):
         path = good(world)
         argv = ["verify", "--trust", forger.ROOT.public, "--", str(path)]
@@ -301,15 +386,22 @@ for at, (what, env) in enumerate(SURROUNDINGS.items()):
 
     TABLE.add("L6.a%02d" % at, "surroundings: " + what, surrounded)
 HOMES = {
-    "unset": {"HOME": None}, "empty": {"HOME": ""}, "relative": {"HOME": "x"},
-    "nowhere": {"HOME": "/nowhere/at/all"}, "a file": {"HOME": "/etc/hostname"},
-    "/dev/null": {"HOME": "/dev/null"}, "relative XDG": {"XDG_DATA_HOME": "x", "XDG_STATE_HOME":
-                                                         "y", "XDG_CONFIG_HOME": "z"},
-    "XDG nowhere": {"XDG_DATA_HOME": "/proc/x", "XDG_STATE_HOME": "/proc/y",
-                    "XDG_CONFIG_HOME": "/proc/z"}, "XDG empty": {
-        "XDG_DATA_HOME": "", "XDG_STATE_HOME": "", "XDG_CONFIG_HOME": ""},
+    "unset": {"HOME": None},
+    "empty": {"HOME": ""},
+    "relative": {"HOME": "x"},
+    "nowhere": {"HOME": "/nowhere/at/all"},
+    "a file": {"HOME": "/etc/hostname"},
+    "/dev/null": {"HOME": "/dev/null"},
+    "relative XDG": {"XDG_DATA_HOME": "x", "XDG_STATE_HOME": "y", "XDG_CONFIG_HOME": "z"},
+    "XDG nowhere": {
+        "XDG_DATA_HOME": "/proc/x",
+        "XDG_STATE_HOME": "/proc/y",
+        "XDG_CONFIG_HOME": "/proc/z",
+    },
+    "XDG empty": {"XDG_DATA_HOME": "", "XDG_STATE_HOME": "", "XDG_CONFIG_HOME": ""},
 }
 for at, (what, env) in enumerate(HOMES.items()):
+
     def homeless(world, env=env):
         """Evidence can be judged without a home; what needs one says so, and makes nothing here."""
         path = good(world)
@@ -332,8 +424,12 @@ def terminal(world):
 
     good(world)
     master, slave = pty.openpty()
-    child = world.start(["verify", "--trust", forger.ROOT.public, "--", str(world.file)],
-                        stdin=slave, stdout=slave, stderr=slave)
+    child = world.start(
+        ["verify", "--trust", forger.ROOT.public, "--", str(world.file)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+    )
     os.close(slave)
     printed = b""
     while child.poll() is None or select.select([master], [], [], 0.2)[0]:
@@ -364,17 +460,33 @@ def of_another(world):
     inner.mkdir(parents=True)
     before = snapshot(folder)
     for command in (["state"], ["verify"], ["session", "open", "--agent", "x"], ["head"]):
-        ran = world.json("--key", world.root_key, "--trust", forger.ROOT.public, *command,
-                         cwd=inner)
+        ran = world.json(
+            "--key", world.root_key, "--trust", forger.ROOT.public, *command, cwd=inner
+        )
         demand(ran.code != 0, "%s used it" % command[0], ran)
     demand(snapshot(folder) == before, "it was changed")
 
 
-for at, (what, make) in enumerate((("a link", lambda folder, world: (
-    FULL.save(world.evidence / "l.db"), folder.mkdir(),
-    (folder / "ledger.db").symlink_to(world.evidence / "l.db"))),
-        ("a link for the folder", lambda folder, world: (
-            FULL.save(world.evidence / "ledger.db"), folder.symlink_to(world.evidence))))):
+for at, (what, make) in enumerate(
+    (
+        (
+            "a link",
+            lambda folder, world: (
+                FULL.save(world.evidence / "l.db"),
+                folder.mkdir(),
+                (folder / "ledger.db").symlink_to(world.evidence / "l.db"),
+            ),
+        ),
+        (
+            "a link for the folder",
+            lambda folder, world: (
+                FULL.save(world.evidence / "ledger.db"),
+                folder.symlink_to(world.evidence),
+            ),
+        ),
+    )
+):
+
     def by_link(world, make=make):
         make(world.project / ".handoff", world)
         before = snapshot(world.evidence)
@@ -396,13 +508,25 @@ def writable(world):
 
 
 # --- L8: init over what is there ---
-for at, (what, make) in enumerate((
-    ("a ledger", lambda path: FULL.save(path)), ("text", lambda path: path.write_text("mine")),
-    ("nothing in it", lambda path: path.write_bytes(b"")), ("a folder", lambda path: path.mkdir()),
-    ("a link to nowhere", lambda path: path.symlink_to("nowhere.db")),
-    ("a pipe", os.mkfifo), ("another database", lambda path: path.write_bytes(
-        b"SQLite format 3\0" + bytes(4080))), ("a link to a file", lambda path: (
-            path.parent.joinpath("real").write_bytes(b"mine"), path.symlink_to("real"))))):
+for at, (what, make) in enumerate(
+    (
+        ("a ledger", lambda path: FULL.save(path)),
+        ("text", lambda path: path.write_text("mine")),
+        ("nothing in it", lambda path: path.write_bytes(b"")),
+        ("a folder", lambda path: path.mkdir()),
+        ("a link to nowhere", lambda path: path.symlink_to("nowhere.db")),
+        ("a pipe", os.mkfifo),
+        ("another database", lambda path: path.write_bytes(b"SQLite format 3\0" + bytes(4080))),
+        (
+            "a link to a file",
+            lambda path: (
+                path.parent.joinpath("real").write_bytes(b"mine"),
+                path.symlink_to("real"),
+            ),
+        ),
+    )
+):
+
     def init_over(world, make=make):
         folder = world.project / ".handoff"
         folder.mkdir()
@@ -416,6 +540,7 @@ for at, (what, make) in enumerate((
 
     TABLE.add("L8.a%d" % at, "init over " + what, init_over)
 for at, suffix in enumerate(("-journal", "-wal", "-shm")):
+
     def init_beside(world, suffix=suffix):
         """A journal that lies where a new ledger would be must not be rolled into it."""
         folder = world.project / ".handoff"

@@ -4,10 +4,10 @@
     python3 tests/attacks/run.py --handoff PATH [--section A] [--case A1] [--short|--long] [--list]
     python3 tests/attacks/run.py --control
 
-Every case is run but the few that take minutes, which `--long` adds; `--short`, which is for a build
-without optimisation, takes the first case of every row and a part of its other variants, always the
-same. Exit 1 if a case fails. `--control` puts deliberately wrong programs in the place of the real one,
-and exits 1 unless the suite finds every one of them out.
+Every case is run but the few that take minutes, which `--long` adds; `--short`, which is for a
+build without optimisation, takes the first case of every row and a part of its other variants,
+always the same. Exit 1 if a case fails. `--control` puts deliberately wrong programs in the place
+of the real one, and exits 1 unless the suite finds every one of them out.
 """
 
 import argparse
@@ -95,8 +95,9 @@ def run(handoff, tables, long, jobs, quiet=False):
                     print("FAIL %s (%s): %s" % (case.id, case.what, result[:700]))
         if not quiet:
             spent = time.monotonic() - began
-            print("%s: %d cases, %d pass, %.0f s" % (section, len(cases), passed, spent),
-                  flush=True)
+            print(
+                "%s: %d cases, %d pass, %.0f s" % (section, len(cases), passed, spent), flush=True
+            )
     return failing, total
 
 
