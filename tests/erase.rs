@@ -303,6 +303,16 @@ fn an_export_lacks_what_was_erased_and_is_verified_all_the_same() {
     root.ok("verify after.jsonl");
     // The older export, which still has it, is told apart from one that lies about it.
     root.ok("verify before.jsonl");
+    // Somebody puts it back into the export: it does not come back into a ledger.
+    let is_capture = |line: &&str| line.starts_with("{\"capture\":");
+    let (after, before) = (lines("after.jsonl"), lines("before.jsonl"));
+    let events = after.lines().filter(|line| !is_capture(line));
+    let restored: Vec<&str> = events.chain(before.lines().filter(is_capture)).collect();
+    machine.write("restored.jsonl", &format!("{}\n", restored.join("\n")));
+    root.ok("import restored.jsonl --to restored.db");
+    let bytes = std::fs::read(machine.project().join("restored.db")).unwrap();
+    let gone = b"a line that is to go";
+    assert!(!bytes.windows(gone.len()).any(|part| part == gone));
     root.ok("import after.jsonl --to copy.db");
     let copy = root.ok(&format!("--ledger copy.db show {other}"));
     assert_eq!(copy["kept"]["stdout"], "a line that is to stay");

@@ -3,6 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "helpers of tests are tests"
 )]
 
@@ -117,6 +118,88 @@ fn keys_of_other_tools_are_read() {
         assert_eq!(key.public().to_string(), public);
         assert!(read_text(text.trim_end().as_bytes()).is_ok());
     }
+}
+
+/// `cryptography` writes lines of 76 characters, OpenSSH of 70, RFC 7468 asks for 64.
+#[test]
+fn an_openssh_key_is_read_however_wide_its_lines_are() {
+    let lines: Vec<&str> = OPENSSH.lines().collect();
+    let (begin, body, end) = (
+        lines[0],
+        lines[1..lines.len() - 1].concat(),
+        lines[lines.len() - 1],
+    );
+    let wrapped = |width: usize| {
+        let parts: Vec<&str> = (0..body.len())
+            .step_by(width)
+            .map(|start| &body[start..body.len().min(start + width)])
+            .collect();
+        format!("{begin}\n{}\n{end}\n", parts.join("\n"))
+    };
+    assert_eq!(wrapped(70), OPENSSH);
+    for width in [64, 70, 76, body.len()] {
+        let key = read_text(wrapped(width).as_bytes()).unwrap();
+        assert_eq!(key.public().to_string(), OPENSSH_PUBLIC, "{width}");
+    }
+    let uneven = wrapped(70).replacen(
+        &body[60..70],
+        &format!("{}\n{}", &body[60..65], &body[65..70]),
+        1,
+    );
+    for text in [
+        wrapped(10),
+        wrapped(63),
+        wrapped(75),
+        uneven,
+        format!("{begin}\n{end}\n"),
+    ] {
+        assert_eq!(
+            read_text(text.as_bytes()).err(),
+            Some(KeyTextError::Broken),
+            "{text}"
+        );
+    }
+    let other = include_str!("keys/ed25519-openssh-cryptography.pem");
+    assert!(other.lines().nth(1).is_some_and(|line| line.len() == 76));
+    assert_eq!(
+        read_text(other.as_bytes()).unwrap().public().to_string(),
+        PUBLIC
+    );
+}
+
+#[test]
+fn a_key_that_others_could_replace_is_refused() {
+    let (_guard, top) = scratch();
+    let path = top.join("k.pem");
+    put(&path, V1.as_bytes(), 0o600);
+    for mode in [0o770, 0o707, 0o720, 0o702, 0o777] {
+        fs::set_permissions(&top, Permissions::from_mode(mode)).unwrap();
+        let refused = read(&path).unwrap_err();
+        assert!(
+            matches!(refused, KeyFileError::ExposedFolder { .. }),
+            "{mode:o}: {refused}"
+        );
+        assert!(
+            refused.next().starts_with("chmod go-w "),
+            "{}",
+            refused.next()
+        );
+    }
+    // Where only owners rename and remove, as in /tmp, nobody else can.
+    for mode in [0o1777, 0o755, 0o700] {
+        fs::set_permissions(&top, Permissions::from_mode(mode)).unwrap();
+        assert!(read(&path).is_ok(), "{mode:o}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_has_read_a_key_is_not_dumped() {
+    let (_guard, top) = scratch();
+    put(&top.join("k.pem"), V1.as_bytes(), 0o600);
+    read(&top.join("k.pem")).unwrap();
+    let behavior = rustix::process::dumpable_behavior().unwrap();
+    assert_eq!(behavior, rustix::process::DumpableBehavior::NotDumpable);
 }
 
 #[test]

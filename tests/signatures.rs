@@ -280,6 +280,93 @@ fn a_key_that_names_no_point_is_unfit() {
     assert_eq!(KeyFault::NotAPoint.code(), "key_not_a_point");
 }
 
+/// Wycheproof's Ed25519 vectors: the rules accept what they call valid and nothing else, there is no
+/// vector about which the two differ, and none passes for the signature of an event.
+#[test]
+fn the_wycheproof_vectors_are_judged_as_they_say() {
+    use wycheproof::TestResult;
+    use wycheproof::eddsa::{TestName, TestSet};
+    let set = TestSet::load(TestName::Ed25519).unwrap();
+    let (mut accepted, mut refused) = (0, 0);
+    for group in &set.test_groups {
+        let public: [u8; 32] = group.key.pk.to_vec().try_into().unwrap();
+        let fit = check(&PublicKey(public));
+        for test in &group.tests {
+            let name = format!("vector {}: {}", test.tc_id, test.comment);
+            // Other lengths than 64 bytes are no signatures to begin with: the types say so.
+            let signature: Option<[u8; 64]> = test.sig.to_vec().try_into().ok();
+            let valid = fit.is_ok_and(|key| {
+                signature.is_some_and(|signature| key.verify(&test.msg, &signature))
+            });
+            let as_event = fit.is_ok_and(|key| {
+                signature.is_some_and(|signature| verify_event(&key, &test.msg, &signature))
+            });
+            assert!(!as_event, "{name}: without the encoding it is over");
+            match test.result {
+                TestResult::Valid => assert!(valid, "{name}"),
+                TestResult::Invalid | TestResult::Acceptable => assert!(!valid, "{name}"),
+            }
+            accepted += usize::from(valid);
+            refused += usize::from(!valid);
+        }
+    }
+    println!("accepted {accepted}, refused {refused}");
+    assert!(accepted > 50 && refused > 50, "{accepted} {refused}");
+}
+
+/// The same cases as events of a chain: a signature over an event with what a vector does to it.
+#[test]
+fn what_the_vectors_do_to_a_signature_is_refused_in_a_chain_too() {
+    use handoff_ledger::chain::Walk;
+    let record = genesis_record();
+    let (valid, event) = record.split_at(64);
+    let walked = |signature: &[u8]| {
+        let record = [signature, event].concat();
+        Walk::from_genesis()
+            .step(handoff_ledger::types::Seq(0), &record)
+            .is_ok()
+    };
+    assert!(walked(valid));
+    let order: [u8; 32] = parse_hex(L).unwrap();
+    let (r, s) = valid.split_at(32);
+    let malleated = plus(s.try_into().unwrap(), order);
+    for (what, changed) in [
+        ("S + L", [r, &malleated].concat()),
+        ("S = 0", [r, &[0; 32]].concat()),
+        ("S = L", [r, &order].concat()),
+        ("all ones", vec![0xff; 64]),
+        ("R = 0", [&[0; 32], s].concat()),
+        ("halves swapped", [s, r].concat()),
+        ("truncated", valid[..63].to_vec()),
+        ("one byte more", [valid, &[0]].concat()),
+        (
+            "as hexadecimal digits",
+            handoff_ledger::types::hex(valid).into_bytes(),
+        ),
+        ("none", Vec::new()),
+    ] {
+        assert!(!walked(&changed), "{what}");
+    }
+}
+
+/// The first record of a ledger.
+fn genesis_record() -> Vec<u8> {
+    use handoff_ledger::event::{LedgerOpened, Policy, RULES_VERSION};
+    let body = LedgerOpened {
+        name: "vectors".parse().unwrap(),
+        nonce: handoff_ledger::types::Digest([5; 32]),
+        policy: Policy {
+            asserted_values: false,
+            four_eyes: false,
+        },
+        rules: RULES_VERSION,
+    };
+    let signing = SigningKey::from_seed([9; 32]);
+    let time = "2026-01-01T00:00:00.000Z".parse().unwrap();
+    let (record, _) = handoff_ledger::append::genesis(&signing, time, body.into()).unwrap();
+    record.0
+}
+
 #[derive(serde::Deserialize)]
 struct Vector {
     number: u32,

@@ -247,9 +247,9 @@ fn from_openssh(text: &str) -> Result<SigningKey, KeyTextError> {
     with_half(with_half(signing, outer.0)?, pair.public.0)
 }
 
-/// The text with its base64 in lines of 70, as OpenSSH writes it and the library demands. Other tools
-/// write lines of 64 (RFC 7468 section 2) or 76 (RFC 2045 section 6.8); here all have one length but the
-/// last.
+/// The text with its base64 in lines of 70, as OpenSSH writes it and the library demands. Other
+/// tools write lines of 64 (RFC 7468 section 2) or 76 (RFC 2045 section 6.8). All have one length
+/// but the last.
 fn wrapped(text: &str) -> Result<Zeroizing<String>, KeyTextError> {
     let mut lines: Vec<&str> = text.lines().collect();
     let (Some(last), first) = (lines.pop(), lines.first().copied()) else {

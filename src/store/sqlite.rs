@@ -38,7 +38,8 @@ pub enum Pages {
 /// Lays the captures that are left out on new pages. A b-tree that was rebalanced keeps copies of
 /// cells it moved elsewhere in the unused part of its pages, out of the reach of `secure_delete`,
 /// which overwrites what is deleted where it stands now (one row in a hundred had such a copy).
-/// But pages that are given up are overwritten whole, and a table is emptied by giving up its pages.
+/// But pages that are given up are overwritten whole, and a table is emptied by giving up its
+/// pages.
 /// What SQLite keeps meanwhile, in memory or in a file without a name, is what was not erased.
 const LAY_OUT_ANEW: &str = "
     CREATE TEMP TABLE left_over AS SELECT commitment, salt, bytes FROM main.capture;

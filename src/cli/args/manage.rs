@@ -56,9 +56,9 @@ pub enum Key {
     /// As admin: let a new key write in an old one's place, and end the old one's authority
     #[command(after_help = "Example:\n  \
         handoff key new --label ci-2 && handoff key rotate ci.pub ci-2.pub --label ci-2\n\n\
-        Both happen or neither. What the old key wrote stands; where it was stolen, revoke it with\n\
-        --compromised-since instead. Seal its open sessions first, for no other key can. The root\n\
-        key is not rotated: it names the ledger. Keep it offline, and let an admin do the rest.")]
+        Both happen or neither. What the old key wrote stands; where it was stolen, revoke it\n\
+        with --compromised-since instead. Seal its open sessions first, for no other key can.\n\
+        The root key is not rotated: it names the ledger. Keep it offline, with an admin at hand.")]
     Rotate {
         /// The key that goes, or a file that holds it
         #[arg(value_name = "OLD")]

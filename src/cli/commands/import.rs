@@ -14,6 +14,7 @@ use crate::store::{Capture, Record, Store, Transaction};
 use crate::types::{Digest, Head};
 use crate::verify::{Basis, Outside, Report, Verification, Verifier};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,7 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
         ..Outside::default()
     });
     source::walk(&mut opened, &mut verifier, output)?;
+    let erased: BTreeSet<Digest> = verifier.state().erased().keys().copied().collect();
     let report = verifier.finish(Basis::Unpinned);
     let Opened { source, file, .. } = opened;
     let (Source::Export(text), Some((digest, _))) = (source, file) else {
@@ -41,7 +43,7 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     let path = place(common, request)?;
     let wait = context::wait(common);
     let (ledger, ()) = SqliteLedger::create(&path, wait, |ledger| {
-        ledger.transact(|tx| fill(tx, &text, digest))
+        ledger.transact(|tx| fill(tx, &text, digest, &erased))
     })?;
     view::own(&ledger, &context::folders(common))?;
     drop(ledger);
@@ -111,8 +113,14 @@ fn place(common: &Common, request: &Import) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Appends what the export holds, which must still be the text that was verified.
-fn fill(tx: &mut dyn Transaction, text: &File, expected: Digest) -> Result<(), Failure> {
+/// Appends what the export holds, which must still be the text that was verified, but for captures
+/// that an event says are erased.
+fn fill(
+    tx: &mut dyn Transaction,
+    text: &File,
+    expected: Digest,
+    erased: &BTreeSet<Digest>,
+) -> Result<(), Failure> {
     let mut lines = Lines::of(text)?;
     let mut records: Vec<Record> = Vec::new();
     let mut captures: Vec<Capture> = Vec::new();
@@ -120,6 +128,7 @@ fn fill(tx: &mut dyn Transaction, text: &File, expected: Digest) -> Result<(), F
         match lines.next_line() {
             Ok(Some(Line::Header)) => {}
             Ok(Some(Line::Record(record))) => records.push(Record(record)),
+            Ok(Some(Line::Capture(capture))) if erased.contains(&capture.commitment) => {}
             Ok(Some(Line::Capture(capture))) => captures.push(capture_of(capture)),
             Ok(None) => break,
             Err(LineFault::Io(failure)) => return Err(failure),
