@@ -325,6 +325,11 @@ mod tests {
     }
 
     #[test]
+    #[allow(
+        clippy::as_conversions,
+        clippy::float_arithmetic,
+        reason = "what it is compared with is a float"
+    )]
     fn a_logarithm_is_as_the_machine_s() {
         for x in (1..5000).chain([65_536, 1 << 40, u64::MAX]) {
             let exact = f64::log2(x as f64);
