@@ -57,7 +57,7 @@ fn evidence_is_read_as_it_was_and_its_folder_stays_as_it_is() {
     let before = contents(folder.path());
     let evidence = Evidence::open(&path).unwrap();
     let whole = std::fs::read(&path).unwrap();
-    assert_eq!(evidence.sha256(), hash::bytes(&whole));
+    assert_eq!(evidence.sha256().unwrap(), hash::bytes(&whole));
     assert_eq!(evidence.bytes(), whole.len() as u64);
     assert!(evidence.sidecars().is_empty());
     assert_eq!(evidence.head(), Ok(Some((Seq(199), record(199)))));
@@ -301,20 +301,36 @@ fn values_of_another_type_end_the_rows_whatever_the_schema_says() {
 }
 
 #[test]
-fn a_sparse_giant_is_refused_by_its_length() {
+fn a_sparse_tail_is_damage_and_is_not_copied() {
     let folder = tempfile::tempdir().unwrap();
     let path = ledger_in(folder.path());
-    let file = std::fs::OpenOptions::new()
-        .append(true)
-        .open(&path)
-        .unwrap();
+    let whole = std::fs::metadata(&path).unwrap().len();
+    for length in [whole + (64 << 20), EVIDENCE_BYTES_MAX + 1, 500 << 30] {
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(length).unwrap();
+        let error = refused(&path);
+        assert!(matches!(error.fault, StoreError::Storage { .. }), "{error}");
+        assert!(error.is_ledger_by_header);
+        assert_eq!((error.sha256, error.bytes), (None, Some(length)));
+        let salvage = error.salvage.unwrap();
+        assert_eq!(salvage.scan(Seq::ZERO, 999).unwrap().len(), 200);
+    }
+}
+
+#[test]
+fn a_ledger_that_says_it_is_a_giant_is_refused_by_its_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = ledger_in(folder.path());
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[28..32].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(EVIDENCE_BYTES_MAX + 1).unwrap();
     let error = refused(&path);
     assert!(
         matches!(error.fault, StoreError::TooLarge { .. }),
         "{error}"
     );
-    assert!(error.is_ledger_by_header);
     assert_eq!(error.sha256, None);
 }
 

@@ -171,7 +171,8 @@ fn every_fault_is_told_with_its_place_and_the_walk_goes_on() {
     verifier.record(Seq::ZERO, &first.0);
     let mut last = (Seq::ZERO, first.leaf());
     let mut expected: Vec<(Seq, &str)> = Vec::new();
-    let damages: [(&str, fn(&mut Vec<u8>)); 4] = [
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 4] = [
         ("signature", |record| record[5] ^= 1),
         ("length", |record| record.truncate(10)),
         ("malformed", |record| record.truncate(100)),

@@ -75,8 +75,19 @@ impl Opened {
     /// If it cannot be copied.
     pub fn keep_privately(&mut self) -> Result<(), Failure> {
         if let Source::Export(file) = &mut self.source {
+            // As far as it is an export: behind that may be more than fits on a disk.
+            let mut lines = Lines::of(file)?;
+            loop {
+                match lines.next_line() {
+                    Ok(Some(_)) => {}
+                    Ok(None) | Err(LineFault::BrokenOff | LineFault::Export(_)) => break,
+                    Err(LineFault::Io(failure)) => return Err(failure),
+                }
+            }
+            let (_, bytes) = lines.file();
             let mut copy = tempfile::tempfile().map_err(unreadable)?;
-            std::io::copy(file, &mut copy).map_err(unreadable)?;
+            file.rewind().map_err(unreadable)?;
+            std::io::copy(&mut (&*file).take(bytes), &mut copy).map_err(unreadable)?;
             copy.rewind().map_err(unreadable)?;
             *file = copy;
         }
@@ -225,7 +236,7 @@ fn copy(path: &Path) -> Result<Opened, Failure> {
     match Evidence::open(path) {
         Ok(evidence) => Ok(Opened {
             incomplete: beside(evidence.sidecars()),
-            file: Some((evidence.sha256(), evidence.bytes())),
+            file: evidence.sha256().map(|sha256| (sha256, evidence.bytes())),
             faults: Vec::new(),
             not_looked_at: None,
             source: Source::Copy(Box::new(evidence)),

@@ -25,6 +25,10 @@ pub const EVIDENCE_BYTES_MAX: u64 = 16 << 30;
 /// Most faults of its pages that are listed.
 pub const DAMAGE_MAX: usize = 1_000;
 
+/// How much more than its header says a file may hold and still be read to its end, in bytes:
+/// SQLite reads past none of it, and a sparse tail can be longer than any disk.
+const SURPLUS_BYTES_MAX: u64 = 16 << 20;
+
 /// What any statement may take, however small the file.
 const STATEMENT_TIME: Duration = Duration::from_secs(4);
 /// For how many bytes of the file a statement may take another second.
@@ -39,7 +43,7 @@ const PIECE_BYTES: usize = 1 << 20;
 pub struct Evidence {
     connection: Connection,
     clock: Clock,
-    sha256: Digest,
+    sha256: Option<Digest>,
     bytes: u64,
     sidecars: Vec<PathBuf>,
     /// What statements may still take in all, if its pages are damaged: each of many could be made
@@ -129,14 +133,20 @@ impl Evidence {
         known.sidecars = side_files(&path);
         let header = Header::read(&path, &mut file)?;
         known.is_ledger_by_header = true;
-        let copy = Copy::of(&mut file, metadata.len())?;
-        known.sha256 = Some(copy.sha256);
+        let surplus = metadata.len().saturating_sub(header.file_bytes());
+        let wanted = if surplus > SURPLUS_BYTES_MAX {
+            header.file_bytes()
+        } else {
+            metadata.len()
+        };
+        let copy = Copy::of(&mut file, wanted, metadata.len())?;
+        known.sha256 = copy.sha256;
         header.check()?;
         Ok((header, copy.open(&known.sidecars)?))
     }
 
-    /// SHA-256 of the whole file.
-    pub fn sha256(&self) -> Digest {
+    /// SHA-256 of the whole file; `None` if its end was not read, which is damage.
+    pub fn sha256(&self) -> Option<Digest> {
         self.sha256
     }
 
@@ -247,17 +257,18 @@ fn open_unheld(path: &Path) -> Result<(File, std::fs::Metadata), StoreError> {
 /// The copy, not opened yet.
 struct Copy {
     folder: TempDir,
-    sha256: Digest,
+    sha256: Option<Digest>,
+    /// Of the file.
     bytes: u64,
 }
 
 impl Copy {
     const NAME: &str = "ledger.db";
 
-    /// Copies `file`, which is `bytes` long, and hashes what is copied.
-    fn of(file: &mut File, bytes: u64) -> Result<Copy, StoreError> {
-        if bytes > EVIDENCE_BYTES_MAX {
-            return Err(too_large(bytes));
+    /// Copies the first `wanted` bytes of `file`, which is `bytes` long, and hashes what is copied.
+    fn of(file: &mut File, wanted: u64, bytes: u64) -> Result<Copy, StoreError> {
+        if wanted > EVIDENCE_BYTES_MAX {
+            return Err(too_large(wanted));
         }
         let io = |error: std::io::Error| StoreError::io("copy the file", &error);
         let folder = tempfile::Builder::new()
@@ -268,7 +279,8 @@ impl Copy {
         file.rewind().map_err(io)?;
         let modified = file.metadata().and_then(|it| it.modified()).map_err(io)?;
         // One byte more than there should be, to notice a file that grows.
-        let mut source = (&*file).take(bytes.saturating_add(1));
+        let more = u64::from(wanted == bytes);
+        let mut source = (&*file).take(wanted.saturating_add(more));
         let mut hash = Running::new();
         let mut copied: u64 = 0;
         let mut piece = vec![0; PIECE_BYTES];
@@ -282,7 +294,7 @@ impl Copy {
             copied = copied.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
         }
         let now = file.metadata().and_then(|it| it.modified()).map_err(io)?;
-        if copied != bytes || now != modified {
+        if copied != wanted || now != modified {
             return Err(StoreError::Io {
                 doing: "copy the file",
                 detail: "it was changed meanwhile".to_owned(),
@@ -290,7 +302,7 @@ impl Copy {
         }
         Ok(Copy {
             folder,
-            sha256: hash.finish(),
+            sha256: (wanted == bytes).then(|| hash.finish()),
             bytes,
         })
     }
