@@ -10,6 +10,7 @@ mod failures;
 pub mod help;
 pub mod observe;
 pub mod output;
+pub mod place;
 pub mod quote;
 pub mod render;
 pub mod report;
