@@ -49,6 +49,7 @@ pub mod success;
 pub mod types;
 pub mod vacuous;
 pub mod verdict;
+pub mod verifier_key;
 pub mod verify;
 mod verify_report;
 pub mod version;

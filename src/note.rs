@@ -3,10 +3,9 @@
 //! A note is only ever worth what a key that the reader knows says of it: [`Note::signed`]. Lines
 //! of other keys are carried along and mean nothing.
 
-use crate::hash;
-use crate::key::{self, KeyFault, VerifyingKey};
-use crate::types::{ParseError, PublicKey, hex};
-use base64ct::{Base64, Encoding};
+use crate::types::{ParseError, hex};
+use crate::verifier_key::{KEY_ID_BYTES, is_key_name};
+pub use crate::verifier_key::{SignatureType, VerifierKey, from_base64, to_base64};
 use std::fmt;
 use std::str::FromStr;
 
@@ -16,21 +15,6 @@ pub const NOTE_BYTES_MAX: usize = 262_144;
 pub const SIGNATURES_MAX: usize = 64;
 /// What every signature line begins with: an em dash and a space.
 const SIGNATURE_START: &str = "\u{2014} ";
-/// Length of a key's id, in bytes.
-const KEY_ID_BYTES: usize = 4;
-/// Latest time of a cosignature, in seconds since 1970: 2^63 - 1.
-const COSIGNED_MAX: u64 = (1 << 63) - 1;
-
-/// Bytes in padded base64 (RFC 4648 section 4).
-pub fn to_base64(bytes: &[u8]) -> String {
-    Base64::encode_string(bytes)
-}
-
-/// The bytes that `text` spells in padded base64 with zero trailing bits; of other spellings none.
-pub fn from_base64(text: &str) -> Option<Vec<u8>> {
-    Base64::decode_vec(text).ok()
-}
-
 /// Why a text is no note, or none that a known key signed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
@@ -73,154 +57,6 @@ pub enum NoteError {
     },
 }
 
-/// How a key signs a note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SignatureType {
-    /// Ed25519 over the text.
-    Ed25519,
-    /// Ed25519 over the text and a time, by a witness.
-    Cosignature,
-}
-
-impl SignatureType {
-    /// The byte that the specification assigns to it.
-    pub fn byte(self) -> u8 {
-        match self {
-            SignatureType::Ed25519 => 0x01,
-            SignatureType::Cosignature => 0x04,
-        }
-    }
-
-    fn of(byte: u8) -> Option<SignatureType> {
-        [SignatureType::Ed25519, SignatureType::Cosignature]
-            .into_iter()
-            .find(|known| known.byte() == byte)
-    }
-}
-
-/// A key that a reader knows, under the name that it signs notes with: a "vkey".
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerifierKey {
-    name: String,
-    signature_type: SignatureType,
-    key: VerifyingKey,
-}
-
-impl VerifierKey {
-    /// A key under a name.
-    ///
-    /// # Errors
-    ///
-    /// A name that is empty or holds white space, control characters or `+`.
-    pub fn new(
-        name: &str,
-        signature_type: SignatureType,
-        key: VerifyingKey,
-    ) -> Result<VerifierKey, ParseError> {
-        if !is_key_name(name) {
-            return Err(ParseError::new("a key name without spaces or +", name));
-        }
-        let name = name.to_owned();
-        Ok(VerifierKey {
-            name,
-            signature_type,
-            key,
-        })
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// How it signs.
-    pub fn signature_type(&self) -> SignatureType {
-        self.signature_type
-    }
-
-    /// The public key.
-    pub fn public(&self) -> PublicKey {
-        self.key.public()
-    }
-
-    /// Its id in signature lines.
-    pub fn id(&self) -> [u8; KEY_ID_BYTES] {
-        let byte = self.signature_type.byte();
-        hash::note_key_id(&self.name, byte, &self.public().0)
-    }
-
-    /// The line of a signature by this key: of 64 bytes, or of a time in seconds since 1970 and
-    /// 64 bytes if it is a witness's.
-    pub fn line(&self, time: Option<u64>, signature: &[u8; 64]) -> Signature {
-        let time = time.map(u64::to_be_bytes);
-        let time = time.as_ref().map_or(&[][..], |bytes| bytes);
-        Signature {
-            name: self.name.clone(),
-            id: self.id(),
-            bytes: [time, signature].concat(),
-        }
-    }
-
-    /// The time, if it is a cosignature, of a valid signature by this key.
-    fn check(&self, text: &str, bytes: &[u8]) -> Option<Option<u64>> {
-        match self.signature_type {
-            SignatureType::Ed25519 => {
-                let signature = bytes.try_into().ok()?;
-                let valid = self.key.verify(text.as_bytes(), signature);
-                valid.then_some(None)
-            }
-            SignatureType::Cosignature => {
-                let (time, signature) = bytes.split_first_chunk::<8>()?;
-                let time = u64::from_be_bytes(*time);
-                let message = key::cosignature_message(time, text);
-                let signature = signature.try_into().ok()?;
-                let valid = time <= COSIGNED_MAX && self.key.verify(&message, signature);
-                valid.then_some(Some(time))
-            }
-        }
-    }
-}
-
-/// Prints `<name>+<key id, 8 hex>+<base64 of type and public key>`.
-impl fmt::Display for VerifierKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let public = self.public();
-        let material = [&[self.signature_type.byte()][..], &public.0].concat();
-        let id = hex(&self.id());
-        write!(f, "{}+{id}+{}", self.name, to_base64(&material))
-    }
-}
-
-impl FromStr for VerifierKey {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let refused = || ParseError::new("a verifier key, NAME+ID+BASE64, of Ed25519", text);
-        let mut parts = text.splitn(3, '+');
-        let (Some(name), Some(_), Some(material)) = (parts.next(), parts.next(), parts.next())
-        else {
-            return Err(refused());
-        };
-        let material = from_base64(material).ok_or_else(refused)?;
-        let (byte, public) = material.split_first().ok_or_else(refused)?;
-        let signature_type = SignatureType::of(*byte).ok_or_else(refused)?;
-        let public = PublicKey(public.try_into().map_err(|_| refused())?);
-        let key = key::check(&public).map_err(|_: KeyFault| refused())?;
-        let parsed = VerifierKey::new(name, signature_type, key)?;
-        // The id is the one the name and the key make, in the one spelling.
-        if parsed.to_string() != text {
-            return Err(refused());
-        }
-        Ok(parsed)
-    }
-}
-
-/// Whether a name may stand in a signature line. Control characters are none of a note's.
-fn is_key_name(name: &str) -> bool {
-    let lawful = |c: char| !c.is_whitespace() && !c.is_control() && c != '+';
-    !name.is_empty() && name.chars().all(lawful)
-}
-
 /// A signature line of a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
@@ -236,7 +72,7 @@ impl Signature {
     }
 
     fn is_of(&self, key: &VerifierKey) -> bool {
-        self.name == key.name && self.id == key.id()
+        self.name == key.name() && self.id == key.id()
     }
 }
 
@@ -266,6 +102,20 @@ impl FromStr for Signature {
             id: *id,
             bytes: bytes.to_vec(),
         })
+    }
+}
+
+impl VerifierKey {
+    /// The line of a signature by this key: of 64 bytes, or of a time in seconds since 1970 and
+    /// 64 bytes if it is a witness's.
+    pub fn line(&self, time: Option<u64>, signature: &[u8; 64]) -> Signature {
+        let time = time.map(u64::to_be_bytes);
+        let time = time.as_ref().map_or(&[][..], |bytes| bytes);
+        Signature {
+            name: self.name().to_owned(),
+            id: self.id(),
+            bytes: [time, signature].concat(),
+        }
     }
 }
 
@@ -389,7 +239,8 @@ fn plain_text(bytes: &[u8]) -> Result<&str, NoteError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::SigningKey;
+    use crate::key::{self, SigningKey};
+    use crate::verifier_key::COSIGNED_MAX;
 
     /// The example of C2SP signed-note: its verifier key and its note.
     const EXAMPLE_KEY: &str =
@@ -507,31 +358,6 @@ mod tests {
             known[0].line(Some(late), &signer.cosign(late, &text)),
         );
         assert!(note.signed(&known).is_err());
-    }
-
-    #[test]
-    fn a_verifier_key_has_one_spelling_and_the_id_that_it_makes() {
-        for other in [
-            "TEST+7997405c+AQcC+FTVKf0jlTdHDY3rbevmnKxxPjigCXlVtGe6RIr6",
-            "remora.n621.de+da77ade7+BOvN63jn/bLvkieywe8R6UYAtVtNbZpXh34x7onlmtw2",
-        ] {
-            assert_eq!(key(other).to_string(), other, "of other programs");
-        }
-        for bad in [
-            EXAMPLE_KEY.replace("530d903a", "530d903b"),
-            EXAMPLE_KEY.replace("530d903a", "530D903A"),
-            EXAMPLE_KEY.replace("example.com/foo", "example.com/fop"),
-            EXAMPLE_KEY.replace("+Ae", "+Be"),
-            EXAMPLE_KEY.replace("+Ae", "+Ce"),
-            format!("{EXAMPLE_KEY}="),
-            format!("{EXAMPLE_KEY} "),
-            format!(" {EXAMPLE_KEY}"),
-            EXAMPLE_KEY.replace("example.com/foo", ""),
-            "example.com/foo+530d903a".to_owned(),
-            String::new(),
-        ] {
-            assert!(bad.parse::<VerifierKey>().is_err(), "{bad:?}");
-        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use handoff_ledger::proof_report::{self, Trusted};
 use handoff_ledger::types::Digest;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 const DOCUMENT: &str = include_str!("../../ledger-format.md");
 /// What stands above the rows of the index.
@@ -458,4 +459,30 @@ fn the_checkpoint_and_the_proof_of_the_document_stand_in_vectors() {
         let stands = committed().iter().any(|vector| vector.text.contains(shown));
         assert!(stands, "{heading}");
     }
+}
+
+#[test]
+fn the_example_of_a_checkpoint_verifies_with_another_program() {
+    if Command::new("openssl").arg("version").output().is_err() {
+        println!("openssl is not there: the example was not run");
+        return;
+    }
+    let (_, section) = DOCUMENT.split_once("\n**With two shell tools.**").unwrap();
+    let fenced = |language: &str| {
+        let (_, rest) = section.split_once(&format!("```{language}\n")).unwrap();
+        rest.split_once("```").unwrap().0
+    };
+    let run = |script: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let ran = Command::new("bash")
+            .args(["-eu", "-o", "pipefail", "-c", script])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        (ran.status.success(), String::from_utf8(ran.stdout).unwrap())
+    };
+    assert_eq!(run(fenced("sh")), (true, fenced("text").to_owned()));
+    let other = fenced("sh").replacen("time 1767657600", "time 1767657601", 1);
+    assert!(!run(&other).0, "another time");
 }
