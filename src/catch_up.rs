@@ -114,8 +114,11 @@ pub fn catch_up<R: Read + ?Sized, P: Positions>(
     store: &R,
     positions: &mut P,
 ) -> Result<(), LedgerError> {
+    // In this order: another process may append and bring the index there between the two, which
+    // looks like a rollback if the store was asked first.
+    let seen = positions.head()?;
     let Some((head, _)) = store.head()? else {
-        return match positions.head()? {
+        return match seen {
             Some((seen, _)) => Err(LedgerError::Rollback {
                 seen,
                 found: Seq::ZERO,
@@ -123,7 +126,6 @@ pub fn catch_up<R: Read + ?Sized, P: Positions>(
             None => Err(LedgerError::Empty),
         };
     };
-    let seen = positions.head()?;
     if let Some((seq, expected)) = seen {
         extends(store, seq, expected)?;
     }
