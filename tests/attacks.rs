@@ -60,10 +60,11 @@ fn run(arguments: &[&str]) {
 
 #[test]
 fn every_attack_is_answered_as_it_must_be() {
-    run(&["--short", "--handoff", env!("CARGO_BIN_EXE_handoff")]);
+    let program = env!("CARGO_BIN_EXE_handoff");
+    run(&["--short", "--deadline", "60", "--handoff", program]);
 }
 
 #[test]
 fn a_program_that_answers_wrongly_is_found_out() {
-    run(&["--control"]);
+    run(&["--control", "--deadline", "60"]);
 }

@@ -226,13 +226,13 @@ TABLE.sql(
     "A8.a",
     "seq -1 with the bytes of 0",
     unguarded("INSERT INTO event SELECT -1, record FROM event WHERE seq=0"),
-    tampered("SEQ"),
+    tampered("SEQ", "STORAGE"),
 )
 TABLE.sql(
     "A8.b",
     "seq -2^63",
     unguarded("INSERT INTO event SELECT -9223372036854775807-1, record FROM event WHERE seq=0"),
-    tampered("SEQ"),
+    tampered("SEQ", "STORAGE"),
 )
 
 # A9, A10: rows that are too many.

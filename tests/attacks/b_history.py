@@ -335,7 +335,9 @@ def substituted(world):
     demand(told.document["result"] == "self_consistent", "a strange root is trusted", told)
     demand(told.document["ledger"] != FULL.id, "the ledger id is not shown", told)
     demand(told.document["signer"]["basis"] == "unpinned", "another basis", told)
-    readers(world, world.file, forger.ROOT)
+    readers(world, world.file, forger.ROOT, rejected=False)
+    ran = world.json("--trust", forger.ROOT.public, "--ledger", world.file, "can", "claim")
+    demand(ran.code != 0, "a strange root's claim may be acted on", ran)
     refuses_to_write(world, world.file)
 
 

@@ -19,6 +19,7 @@ from harness import (
     good,
     hold,
     ledger,
+    patience,
     readers,
     refuses_to_write,
     rejected,
@@ -156,7 +157,7 @@ for at, view in enumerate(
         path = good(world)
         edit(path, ALTERED + [view])
         told = rejected(world, path, SCHEMA)
-        demand(told.seconds < 5, "%.1f s for a view that is never asked" % told.seconds)
+        demand(told.seconds < patience(5), "%.1f s for a view that is never asked" % told.seconds)
 
     TABLE.add("F3.%s" % "abc"[at], "event as an endless view", endless)
 TABLE.sql(
@@ -403,7 +404,7 @@ def many_rows(world, count):
     edit(path, fill)
     told = world.verify(path)
     hold(told, NEITHER)
-    demand(told.seconds < 5, "%.1f s" % told.seconds)
+    demand(told.seconds < patience(5), "%.1f s" % told.seconds)
     refuses_to_write(world, path)
 
 
@@ -427,7 +428,7 @@ def long_text(world, size, kind):
     )
     told = world.verify(path)
     hold(told, NEITHER)
-    demand(told.seconds < 5, "%.1f s" % told.seconds)
+    demand(told.seconds < patience(5), "%.1f s" % told.seconds)
     refuses_to_write(world, path)
 
 

@@ -20,6 +20,7 @@ from harness import (
     good,
     hold,
     ledger,
+    patience,
     readers,
     refuses_to_write,
     snapshot,
@@ -216,7 +217,7 @@ def odd_path(name, make):
         target = made or path
         told = world.json("verify", "--trust", forger.ROOT.public, "--", target)
         demand(told.code == 5 and told.document["result"] == "error", "another answer", told)
-        demand(told.seconds < 5, "%.1f s" % told.seconds)
+        demand(told.seconds < patience(5), "%.1f s" % told.seconds)
         demand(
             told.error.get("code") in classes("NOT_A_LEDGER", "IO", "STORAGE") | {"empty"},
             "another code",
@@ -639,7 +640,7 @@ def full_output(world):
             stdout=full,
             stderr=subprocess.PIPE,
         )
-        err = child.communicate(timeout=10)[1]
+        err = child.communicate(timeout=patience(10))[1]
     demand(child.returncode not in (0, 101) and child.returncode > 0, "no failure", err)
     demand(b"panicked" not in err, "a panic", err)
 

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import forger
-from harness import Table, accepted, demand, good, kill, ledger
+from harness import Table, accepted, demand, good, kill, ledger, patience
 
 TABLE = Table("H")
 FULL = ledger()
@@ -170,7 +170,7 @@ for at, number in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
             time.sleep(0.02)
         child.send_signal(number)
         try:
-            out, err = child.communicate(timeout=10)
+            out, err = child.communicate(timeout=patience(10))
         except subprocess.TimeoutExpired:
             kill(child)
             demand(False, "it does not end")
@@ -194,7 +194,7 @@ for at, number in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
             )
             time.sleep(0.0015 * turn)
             child.send_signal(number)
-            out = child.communicate(timeout=20)[0]
+            out = child.communicate(timeout=patience(20))[0]
             acknowledged += child.returncode == 0 and b'"exit":0' in out
         demand(whole(world) >= 2 + acknowledged, "an acknowledged event is not there")
 
@@ -213,7 +213,7 @@ def broken_pipe(world):
         child.stdout.read(1)
         child.stdout.close()
         err = child.stderr.read()
-        child.wait(timeout=10)
+        child.wait(timeout=patience(10))
         demand(b"panicked" not in err and child.returncode != 101, "a panic", err)
 
 
@@ -246,7 +246,7 @@ for at, closed in enumerate(((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)
                 preexec_fn=close,
                 close_fds=True,
             )
-            child.wait(timeout=20)
+            child.wait(timeout=patience(20))
             demand(
                 child.returncode >= 0 and child.returncode != 101,
                 "it died",
@@ -342,7 +342,7 @@ def suspended(world):
         ran = world.json("--wait", "1s", "ambient", "--none")
         demand(ran.code == 5 and ran.error.get("code") == "busy", "not busy", ran)
         demand(ran.error.get("retryable") is True and ran.error.get("next"), "no advice", ran)
-        demand(0.8 < ran.seconds < 5, "waited %.1f s" % ran.seconds)
+        demand(0.8 < ran.seconds < patience(5), "waited %.1f s" % ran.seconds)
         for command in (["verify"], ["head"], ["state"]):
             ran = world.json(*command)
             demand(ran.code in (0, 1), "a reader is held up by a writer", ran)

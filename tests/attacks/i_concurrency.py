@@ -9,7 +9,7 @@ import threading
 import time
 
 import forger
-from harness import Table, demand
+from harness import Table, demand, patience
 
 TABLE = Table("I")
 
@@ -28,7 +28,7 @@ def many(world, commands):
     ]
     told = []
     for child in children:
-        out, err = child.communicate(timeout=120)
+        out, err = child.communicate(timeout=patience(120))
         demand(b"panicked" not in err, "a panic", err)
         told.append((child.returncode, json.loads(out)))
     return told
@@ -147,7 +147,7 @@ def held_output(world):
         ran = world.json("--wait", "2s", "ambient", "--none")
         demand(ran.code == 0, "a writer waits for %s" % command[0], ran)
         child.stdout.close()
-        child.wait(timeout=10)
+        child.wait(timeout=patience(10))
     demand(path.exists() and told, "no ledger")
 
 

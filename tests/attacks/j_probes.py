@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from harness import Fail, Table, demand, kill
+from harness import Fail, Table, demand, kill, patience
 
 TABLE = Table("J")
 GRACE = 2.0
@@ -81,7 +81,7 @@ def probe(world, *argv, timeout=10.0, codes=(0, 1), env=None):
         memory = 0
         while child.poll() is None:
             memory = max(memory, peak(child.pid))
-            if time.monotonic() - began > timeout + GRACE + 5:
+            if time.monotonic() - began > timeout + patience(GRACE + 5):
                 kill(child)
                 child.wait()
                 raise Fail("it hangs: %s" % (argv,))
@@ -90,7 +90,11 @@ def probe(world, *argv, timeout=10.0, codes=(0, 1), env=None):
         out.seek(0)
         err.seek(0)
         printed, said = out.read(), err.read()
-    demand(seconds <= timeout + GRACE, "%.1f s with a timeout of %.1f s" % (seconds, timeout), argv)
+    demand(
+        seconds <= timeout + patience(GRACE),
+        "%.1f s with a timeout of %.1f s" % (seconds, timeout),
+        argv,
+    )
     demand(memory <= MEMORY, "%d MB of memory" % (memory >> 20), argv)
     demand(b"panicked" not in said, "a panic", said)
     demand(child.returncode in codes, "exit %d" % child.returncode, printed[:500], said[:300])
@@ -760,7 +764,7 @@ def at_once(world):
         for _ in range(20)
     ]
     for child in children:
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=patience(60))
         demand(child.returncode == 0, "one failed", out, err)
     demand(gone(mark), "processes are left", processes(mark))
     ran = world.json("verify")
@@ -813,7 +817,11 @@ def exact_time(world):
     mark = marker()
     told, shown = shell(world, "sleep %s" % mark, timeout=0.3, codes=(1,))
     demand(shown["body"]["probe"]["timeout_ms"] == 300, "another time", told)
-    demand(300 <= shown["body"]["duration_ms"] < 300 + GRACE * 1000, "another duration", shown)
+    demand(
+        300 <= shown["body"]["duration_ms"] < 300 + patience(GRACE) * 1000,
+        "another duration",
+        shown,
+    )
 
 
 @TABLE.case("J18", "the probe kills the one who runs it: no event, or a whole one")

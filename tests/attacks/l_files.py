@@ -8,7 +8,7 @@ import stat
 import subprocess
 
 import forger
-from harness import Table, accepted, classes, demand, difference, good, ledger, snapshot
+from harness import Table, accepted, classes, demand, difference, good, ledger, snapshot, patience
 
 TABLE = Table("L")
 FULL = ledger()
@@ -249,7 +249,7 @@ def at_once(world):
         world.start(["--json", "key", "new"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         for _ in range(10)
     ]
-    told = [json.loads(child.communicate(timeout=30)[0]) for child in children]
+    told = [json.loads(child.communicate(timeout=patience(30))[0]) for child in children]
     won = [one for one in told if one["exit"] == 0]
     demand(len(won) == 1, "%d keys were made" % len(won), told)
     shown = world.ok("key", "show")
@@ -441,7 +441,7 @@ def terminal(world):
             if not piece:
                 break
             printed += piece
-    child.wait(timeout=10)
+    child.wait(timeout=patience(10))
     os.close(master)
     demand(child.returncode == 0 and b"verified" in printed, "another answer", printed)
 

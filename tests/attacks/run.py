@@ -110,9 +110,16 @@ def main():
     parser.add_argument("--long", action="store_true", help="the slow cases and full counts too")
     parser.add_argument("--list", action="store_true", help="list the cases, run none")
     parser.add_argument("--control", action="store_true", help="the negative controls")
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        default=harness.DEADLINE,
+        help="seconds until a run counts as hung; other bounds grow with it",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     os.umask(0o022)
+    harness.DEADLINE = options.deadline
     if options.control:
         import control
 
