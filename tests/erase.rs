@@ -5,7 +5,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::as_conversions
+    clippy::as_conversions,
+    clippy::print_stdout
 )]
 
 mod cli_support;
@@ -120,8 +121,11 @@ fn file_of(path: &Path, captures: &[Capture]) -> SqliteLedger {
     ledger
 }
 
+/// A name, how many captures, and how long each is.
+type Shape = (&'static str, usize, fn(u64) -> usize);
+
 /// Lengths that put captures into cells, across several pages, and at their largest.
-const SHAPES: [(&str, usize, fn(u64) -> usize); 5] = [
+const SHAPES: [Shape; 5] = [
     ("small", 1000, |seed| {
         100 + usize::try_from(seed % 300).unwrap()
     }),

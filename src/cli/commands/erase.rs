@@ -149,9 +149,11 @@ fn receipt(context: &Context<'_>, seq: Seq) -> Result<ProbeReceipt, Failure> {
     }
     let mut found = Err("no event".to_owned());
     context.ledger.replay_from(seq, seq, |event, _, _| {
-        found = match &event.event().body {
-            Body::ProbeReceipt(body) => Ok(body.clone()),
-            other => Err(other.kind().to_owned()),
+        let body = &event.event().body;
+        found = if let Body::ProbeReceipt(receipt) = body {
+            Ok(receipt.clone())
+        } else {
+            Err(body.kind().to_owned())
         };
     })?;
     found.map_err(|kind| {

@@ -128,10 +128,13 @@ fn file_system(found: &FileSystem) -> Check {
 
 fn free_space(found: &FileSystem) -> Check {
     let told = format!("{} MiB free", found.free_bytes >> 20);
-    match found.free_bytes {
-        ..FREE_BYTES_NONE => Check::new(Name::FreeSpace, Found::Failed(Exit::Environment), told)
-            .next("make room: nothing can be recorded"),
-        ..FREE_BYTES_LOW => Check::warn(Name::FreeSpace, told, "make room"),
-        _ => Check::ok(Name::FreeSpace, told),
+    if found.free_bytes < FREE_BYTES_NONE {
+        let failed = Found::Failed(Exit::Environment);
+        let check = Check::new(Name::FreeSpace, failed, told);
+        return check.next("make room: nothing can be recorded");
+    }
+    match found.free_bytes < FREE_BYTES_LOW {
+        true => Check::warn(Name::FreeSpace, told, "make room"),
+        false => Check::ok(Name::FreeSpace, told),
     }
 }
