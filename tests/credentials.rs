@@ -315,7 +315,7 @@ fn a_usage_error_does_not_show_a_credential_that_was_mistyped() {
     for line in [
         format!("probe --check http=http://app:{token}@localhost:1/"),
         format!("can {token}"),
-        format!("{token}"),
+        token.clone(),
         format!("probe --{token} -- true"),
         format!("probe --env TOKEN={token} -- true"),
         format!("axis a --class {token} -- true"),
