@@ -264,6 +264,11 @@ mod tests {
                 vec!["2.0.1-rc.1", "2.0.0-rc.0"],
             ),
             (">=2.0.0-rc.2", vec!["2.0.0-rc.10"], vec!["2.0.0-rc.1"]),
+            // Beside one that lets the pre-release in.
+            ("=1.2,=1.2.0-a", vec![], vec!["1.2.0-a", "1.2.0"]),
+            ("<=1.2,=1.2.0-a", vec![], vec!["1.2.0-a"]),
+            ("~1.2,=1.2.0-a", vec![], vec!["1.2.0-a"]),
+            ("^1.2,=1.2.0-a", vec!["1.2.0-a"], vec!["1.2.0"]),
         ] {
             let parsed: Requirement = requirement.parse().unwrap();
             assert_eq!(parsed.to_string(), requirement);

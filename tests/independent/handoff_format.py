@@ -346,13 +346,14 @@ def meets_one(here, sign, wanted):
     (numbers, pre), least = wanted, order(*wanted)
     count, given = len(numbers), here[0][:len(numbers)]
     if sign == "~":
-        return given[:2] == numbers[:2] and (count < 3 or here >= least)
+        return given[:2] == numbers[:2] and (here >= least if count == 3 else not here[2])
     if sign == "^":
         fixed = next((at for at, number in enumerate(numbers) if number), count - 1) + 1
-        return given[:fixed] == numbers[:fixed] and (count < 2 or here >= least)
+        return given[:fixed] == numbers[:fixed] and (
+            here >= least if count == 3 else given >= numbers)
     a, b = (here, least) if count == 3 else (given, numbers)
     return (">" in sign and a > b or "<" in sign and a < b
-            or "=" in sign and given == numbers and (count < 3 or here[2] == pre))
+            or "=" in sign and given == numbers and here[2] == pre)
 
 
 # Section 5.3.
