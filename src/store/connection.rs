@@ -32,6 +32,7 @@ impl Open {
         let held = Held::after(&metadata, || check_header(path))?;
         let mut connection = connect(path, wait)?;
         let version = schema::check(&connection, wait)?;
+        check_length(&mut connection, path, wait)?;
         if version < schema::KNOWN_VERSION {
             upgrade(&mut connection, wait)?;
         }
@@ -60,13 +61,38 @@ impl Open {
 
 /// A ledger has no WAL and no shared memory: SQLite would read a WAL put beside it in place of the
 /// ledger's own pages, whatever its header says. A journal may be there: another writer's, or one
-/// to recover from.
+/// to recover from; but only as a regular file, since opening a named pipe waits for ever.
 pub(super) fn refuse_side_files(path: &Path) -> Result<(), StoreError> {
     for ending in ["-wal", "-shm"] {
         let path = side_file(path, ending);
         if path.symlink_metadata().is_ok() {
             return Err(StoreError::Sidecar { path });
         }
+    }
+    let path = side_file(path, "-journal");
+    match path.symlink_metadata() {
+        Ok(journal) if !journal.is_file() => Err(StoreError::Sidecar { path }),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Refuses a file of another length than its pages: SQLite passes over what follows them, and would
+/// write over it. Nobody changes the length while this connection reads.
+fn check_length(
+    connection: &mut Connection,
+    path: &Path,
+    wait: Duration,
+) -> Result<(), StoreError> {
+    let fault = |error| fault(error, wait);
+    let reading = connection.transaction().map_err(fault)?;
+    let number = |name| reading.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let pages = number("page_count").map_err(fault)?;
+    let expected = number("page_size").map_err(fault)?.saturating_mul(pages);
+    let found = i64::try_from(file::metadata(path)?.len()).unwrap_or(i64::MAX);
+    if found != expected {
+        return Err(StoreError::Storage {
+            detail: format!("expected {expected} bytes in {pages} pages, found {found}"),
+        });
     }
     Ok(())
 }
