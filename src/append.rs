@@ -29,7 +29,7 @@ pub enum LedgerError {
     #[error(transparent)]
     Fault(#[from] ChainFault),
     /// The ledger is shorter than what this machine verified.
-    #[error("rolled back: this machine verified up to event {seen}, the ledger ends at {found}")]
+    #[error("rolled back: this machine saw it up to event {seen}, the ledger ends at {found}")]
     Rollback {
         /// The head verified before.
         seen: Seq,
@@ -37,7 +37,7 @@ pub enum LedgerError {
         found: Seq,
     },
     /// The ledger is another history than the one this machine verified.
-    #[error("forked: this machine verified event {seq} as {expected}, the ledger has {found}")]
+    #[error("forked: this machine saw event {seq} as {expected}, the ledger has {found}")]
     Fork {
         /// The head verified before.
         seq: Seq,

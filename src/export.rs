@@ -17,6 +17,8 @@ use crate::types::{Digest, Head, HeadLine, Leaf, LedgerId, hex, parse_hex};
 use base64ct::{Base64, Encoding};
 use serde::{Deserialize, Serialize};
 
+/// How every export begins.
+pub const HEADER_BEGINS: &[u8] = br#"{"count":"#;
 /// The name of this format, in the header.
 pub const FORMAT: &str = "handoff-ledger-export/v1";
 /// Most bytes that one capture keeps.

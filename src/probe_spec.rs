@@ -345,7 +345,7 @@ pub enum ProbeError {
         name: EnvName,
     },
     /// Variables unsorted, repeated, or too many.
-    #[error("the passed variables must be sorted, each once, at most {ENV_NAMES_MAX}")]
+    #[error("the named variables must be sorted, each once, at most {ENV_NAMES_MAX}")]
     EnvOrder,
     /// A timeout out of range.
     #[error("--timeout takes 1 ms to 1 h, found {found} ms")]

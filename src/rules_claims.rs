@@ -218,7 +218,7 @@ pub(crate) fn flagged(state: &State, event: &Event, body: &ClaimFlagged) -> Resu
     match judge(state, event).covering(&body.claim, &body.statement) {
         Some(claim) => refuse(
             Rule::AlreadyAdmissible,
-            format!("{claim} is admissible to the session already"),
+            format!("{claim} may be acted on by the session already"),
         ),
         None => Ok(()),
     }
@@ -397,7 +397,11 @@ pub(crate) fn promotion_refused(
     let failed = !verdict::is_successful(&receipt.body) || strength == Strength::None;
     let expected = body.why == PromotionRefusedWhy::ProbeFailed;
     require(failed == expected, Rule::PromotionRefusedWhy, || {
-        let found = if failed { "failed" } else { "succeeded" };
+        let found = if failed {
+            "failed"
+        } else {
+            "met all that was expected"
+        };
         format!(
             "receipt {} {found}, which is not {}",
             body.receipt, body.why

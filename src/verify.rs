@@ -14,8 +14,9 @@ use crate::event::{Body, ProbeReceipt};
 use crate::hash;
 use crate::merkle::Tree;
 use crate::note::VerifierKey;
+use crate::observation::AHEAD_MS_MAX;
 use crate::state::State;
-use crate::types::{Digest, Head, Leaf, Seq};
+use crate::types::{Digest, Head, Leaf, Seq, Time};
 pub use crate::verify_report::{
     Basis, By, End, FAULTS_MAX, Fault, Listed, RefusedEvent, Report, Signer, Verification,
 };
@@ -33,6 +34,8 @@ pub struct Outside {
     /// Whether the records are read elsewhere than where this machine keeps the ledger: an older
     /// copy is told as such there, and is no rollback.
     pub elsewhere: bool,
+    /// The moment of the verification, where a clock is believed.
+    pub now: Option<Time>,
 }
 
 /// What an event commits to outside the chain.
@@ -59,6 +62,7 @@ pub struct Verifier {
     first: Option<Leaf>,
     seen_viewed: Option<Leaf>,
     last: Option<Seq>,
+    dated_ahead: Listed<Seq>,
     commitments: BTreeMap<Digest, Commitment>,
     seen: BTreeSet<Digest>,
 }
@@ -81,6 +85,7 @@ impl Verifier {
             first: None,
             seen_viewed: None,
             last: None,
+            dated_ahead: Listed::default(),
             commitments: BTreeMap::new(),
             seen: BTreeSet::new(),
         }
@@ -104,6 +109,9 @@ impl Verifier {
                 self.tree.add(event.leaf());
                 if let Body::ProbeReceipt(receipt) = &event.event().body {
                     self.commit(receipt);
+                }
+                if self.is_ahead(event.event().time) {
+                    self.dated_ahead.add(seq);
                 }
                 self.state.apply(&event);
                 self.demand.event(seq, &self.tree, &self.state);
@@ -151,6 +159,12 @@ impl Verifier {
     /// Whether no fault was found so far.
     pub fn is_intact(&self) -> bool {
         self.intact
+    }
+
+    /// Every commitment of the intact prefix, ascending: what is kept under one is compared, also
+    /// if it should have been erased.
+    pub fn committed(&self) -> Vec<Digest> {
+        self.commitments.keys().copied().collect()
     }
 
     /// The commitments of the intact prefix that were not erased, ascending.
@@ -208,18 +222,19 @@ impl Verifier {
         }
     }
 
+    fn is_ahead(&self, time: Time) -> bool {
+        let ahead = |now: Time| time.ms().saturating_sub(now.ms()) > AHEAD_MS_MAX;
+        self.outside.now.is_some_and(ahead)
+    }
+
     fn commit(&mut self, receipt: &ProbeReceipt) {
         for output in receipt
             .outputs
             .iter()
             .flat_map(|it| [&it.stdout, &it.stderr])
         {
-            let length = output.kept.length;
-            // Of output of which nothing was kept, nothing can be missing.
-            if length > 0 {
-                self.commitments
-                    .insert(output.kept.commitment, Commitment::Bytes(length));
-            }
+            let length = Commitment::Bytes(output.kept.length);
+            self.commitments.insert(output.kept.commitment, length);
         }
         if let Some(redacted) = &receipt.redacted {
             let salt = Commitment::Salt(redacted.salt_digest);
@@ -305,6 +320,7 @@ impl Verifier {
             voided,
             enrolled_by_compromised: self.state.authorized_by_compromised(),
             clock_went_back,
+            dated_ahead: self.dated_ahead,
             undetermined: self.state.undetermined(),
             incomplete: self.incomplete,
             not_proven,
@@ -321,14 +337,14 @@ impl Verifier {
             Some(found) => self.fault(
                 Some(seq),
                 "fork",
-                format!("this machine verified {expected} there, the ledger has {found}"),
+                format!("this machine saw {expected} there, the ledger has {found}"),
             ),
             None => {
                 let end = self.last.map_or("without an event".to_owned(), |last| {
                     format!("at event {last}")
                 });
                 let detail =
-                    format!("this machine verified up to event {seq}, the ledger ends {end}");
+                    format!("this machine saw it up to event {seq}, the ledger ends {end}");
                 if self.outside.elsewhere {
                     self.not_proven(format!("that it is the newest: {detail}"));
                 } else {

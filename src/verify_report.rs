@@ -159,6 +159,8 @@ pub struct Report {
     pub enrolled_by_compromised: Vec<PublicKey>,
     /// Events dated before the one before them: a warning.
     pub clock_went_back: Listed<Seq>,
+    /// Events dated more than five minutes after the verification: a warning.
+    pub dated_ahead: Listed<Seq>,
     /// The upgrade beyond which nothing is judged.
     pub undetermined: Option<Seq>,
     /// Why there may be more than what was read.

@@ -7,7 +7,7 @@ pub use lines::{LineFault, Lines, capture_of};
 pub use walk::walk;
 
 use super::report::Failure;
-use crate::export::Line;
+use crate::export::{HEADER_BEGINS, Line};
 use crate::store::evidence::{self, Evidence, EvidenceError};
 use crate::store::sqlite::{Pages, SqliteLedger};
 use crate::store::{Capture, Read, Record, StoreError};
@@ -208,15 +208,17 @@ pub fn own(path: &Path, wait: Duration) -> Result<Opened, Failure> {
     }
 }
 
-/// Opens a file that somebody handed over: a ledger, or an export if it begins as one.
+/// Opens a file that somebody handed over: a ledger, or an export if it begins as one, as far as it
+/// goes.
 ///
 /// # Errors
 /// If it is neither, or cannot be read.
 pub fn file(path: &Path) -> Result<Opened, Failure> {
     let mut file = evidence::open_text(path)?;
-    let mut first = [0; 1];
-    let begins_as_text = file.read_exact(&mut first).is_ok() && first == *b"{";
-    if begins_as_text {
+    let mut begins = Vec::new();
+    let length = u64::try_from(HEADER_BEGINS.len()).unwrap_or(u64::MAX);
+    let read = file.by_ref().take(length).read_to_end(&mut begins);
+    if read.is_ok() && !begins.is_empty() && HEADER_BEGINS.starts_with(&begins) {
         file.rewind().map_err(unreadable)?;
         return Ok(Opened::just(Source::Export(file)));
     }

@@ -8,6 +8,7 @@ use crate::cli::quote::quoted;
 use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
 use crate::cli::source::{self, Opened};
+use crate::home::clock;
 use crate::home::memory::{Memory, OwnFiles, Remembered, Rollback};
 use crate::home::paths::Folders;
 use crate::note::VerifierKey;
@@ -80,6 +81,7 @@ pub(super) fn verify(
         witnesses,
         view: known.head,
         elsewhere: whose == Whose::Unknown,
+        now: Some(clock::now()),
     });
     source::walk(&mut opened, &mut verifier, output)?;
     if let Some(detail) = known.other_ledger {
@@ -211,6 +213,7 @@ fn body(report: &Report, file: Option<Value>, rollbacks: &[Rollback]) -> Value {
         "voided_total": report.voided.total(),
         "enrolled_by_compromised": report.enrolled_by_compromised,
         "clock_went_back": report.clock_went_back.items(),
+        "dated_ahead": report.dated_ahead.items(),
         "undetermined": report.undetermined,
         "incomplete": report.incomplete,
         "not_proven": report.not_proven,
@@ -227,7 +230,7 @@ fn print(report: &Report, output: &mut Output) {
     let (events, records) = (report.events, report.records);
     let of = match events == records {
         true => format!("{events} events"),
-        false => format!("{events} intact events of {records} records"),
+        false => format!("{events} events of {records} records, before the first fault"),
     };
     output.verdict(report.result.as_str(), &format!("{of}{head}"));
     if let (Some(ledger), Some(root)) = (report.ledger, report.signer.root_key) {
@@ -301,6 +304,12 @@ fn print_events(report: &Report, output: &mut Output) {
         let total = report.clock_went_back.total();
         output.line(&format!(
             "warning: the clock went back {total} times, first at event {first}"
+        ));
+    }
+    if let Some(first) = report.dated_ahead.items().first() {
+        let total = report.dated_ahead.total();
+        output.line(&format!(
+            "warning: {total} events are dated ahead of this machine's clock, first event {first}"
         ));
     }
     if let Some(seq) = report.undetermined {

@@ -88,7 +88,7 @@ fn walk_store(
         }
         next = batch.last().map_or(last, |(seq, _)| *seq).next();
     }
-    for commitment in verifier.commitments() {
+    for commitment in verifier.committed() {
         match store.capture(&commitment) {
             Ok(Some(kept)) => {
                 verifier.capture(&commitment, &kept.salt, kept.bytes.as_deref());

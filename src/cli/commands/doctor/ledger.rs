@@ -8,6 +8,7 @@ use crate::cli::output::Output;
 use crate::cli::report::{Exit, Failure};
 use crate::home::clock;
 use crate::home::paths::Folders;
+use crate::observation::AHEAD_MS_MAX;
 use crate::slice::Question;
 use crate::store::Read;
 use crate::store::index::IndexFile;
@@ -18,8 +19,6 @@ use std::path::Path;
 
 /// The first moment at which this program can have run: a clock before it was never set.
 const EARLIEST: &str = "2020-01-01T00:00:00.000Z";
-/// How far ahead of the clock an event may be dated, in milliseconds (rule 17).
-const AHEAD_MS_MAX: i64 = 5 * 60 * 1000;
 
 pub(super) fn checks(
     common: &Common,
