@@ -226,9 +226,11 @@ fn compare_one(
 
 fn scratch() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
+    let mut folder = tempfile::Builder::new();
+    folder.prefix("handoff-differential-");
     let made = match memory.is_dir() {
-        true => tempfile::tempdir_in(memory),
-        false => tempfile::tempdir(),
+        true => folder.tempdir_in(memory),
+        false => folder.tempdir(),
     };
     made.expect("a folder can be made")
 }

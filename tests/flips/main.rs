@@ -82,7 +82,7 @@ fn tails(bytes: &[u8]) -> Vec<Alteration> {
 #[test]
 fn no_bit_of_an_export_of_20_events_can_be_turned() {
     let subject = Subject::export("bits of an export of 20 events", 20);
-    let tally = subject.alter(some_of(every_bit(&subject.bytes), 211), Blind::ToNothing);
+    let tally = subject.alter(some_of(every_bit(&subject.bytes), 211), Blind::Nothing);
     tally.tell();
     assert_eq!(tally.accepted(), 0, "{:?}", tally.first_accepted());
 }
@@ -90,7 +90,7 @@ fn no_bit_of_an_export_of_20_events_can_be_turned() {
 #[test]
 fn no_byte_of_an_export_of_200_events_can_be_changed() {
     let subject = Subject::export("bytes of an export of 200 events", LONGEST);
-    let tally = subject.alter(some_of(every_byte(&subject.bytes), 4001), Blind::ToNothing);
+    let tally = subject.alter(some_of(every_byte(&subject.bytes), 4001), Blind::Nothing);
     tally.tell();
     assert_eq!(tally.accepted(), 0, "{:?}", tally.first_accepted());
 }
@@ -101,7 +101,7 @@ fn an_export_is_neither_cut_nor_continued_nor_shuffled() {
     let mut alterations = some_of(lengths(&subject.bytes, 1), 97);
     alterations.extend(tails(&subject.bytes));
     alterations.extend(subject.lines_moved());
-    let tally = subject.alter(alterations, Blind::ToNothing);
+    let tally = subject.alter(alterations, Blind::Nothing);
     tally.tell();
     // Without one of its captures it is the same ledger still.
     tally.assert_nothing_else_accepted();
@@ -110,7 +110,7 @@ fn an_export_is_neither_cut_nor_continued_nor_shuffled() {
 #[test]
 fn no_bit_of_a_file_of_20_events_makes_another_ledger_of_it() {
     let subject = Subject::file("bits of a file of 20 events", 20);
-    let tally = subject.alter(some_of(every_bit(&subject.bytes), 3001), Blind::ToNothing);
+    let tally = subject.alter(some_of(every_bit(&subject.bytes), 3001), Blind::Nothing);
     tally.tell();
     tally.assert_nothing_else_accepted();
 }
@@ -118,7 +118,7 @@ fn no_bit_of_a_file_of_20_events_makes_another_ledger_of_it() {
 #[test]
 fn no_byte_of_a_file_of_200_events_makes_another_ledger_of_it() {
     let subject = Subject::file("bytes of a file of 200 events", LONGEST);
-    let tally = subject.alter(some_of(every_byte(&subject.bytes), 4001), Blind::ToNothing);
+    let tally = subject.alter(some_of(every_byte(&subject.bytes), 4001), Blind::Nothing);
     tally.tell();
     tally.assert_nothing_else_accepted();
 }
@@ -131,7 +131,7 @@ fn a_file_is_neither_cut_nor_continued() {
     alterations.extend(some_of(lengths(&subject.bytes, 61), 97));
     alterations.extend(tails(&subject.bytes));
     alterations.extend(pages.continued());
-    let tally = subject.alter(alterations, Blind::ToNothing);
+    let tally = subject.alter(alterations, Blind::Nothing);
     tally.tell();
     tally.assert_nothing_else_accepted();
 }
@@ -142,7 +142,7 @@ fn the_pages_of_a_file_are_neither_swapped_nor_repeated_nor_blanked() {
     let pages = Pages::of(&subject.bytes);
     let mut alterations = some_of(pages.moved(), 7);
     alterations.extend(pages.fewer_cells());
-    let tally = subject.alter(alterations, Blind::ToNothing);
+    let tally = subject.alter(alterations, Blind::Nothing);
     tally.tell();
     tally.assert_nothing_else_accepted();
 }
@@ -162,12 +162,10 @@ fn a_file_is_not_spliced_with_another() {
     let others = pages.spliced(&Subject::stranger(LONGEST).bytes);
     alterations.extend(some_of(others, 3));
     let known = subject.clone().expecting_its_head();
-    let tally = known.alter(alterations.clone(), Blind::ToNothing);
+    let tally = known.alter(alterations.clone(), Blind::Nothing);
     tally.tell();
     tally.assert_nothing_else_accepted();
-    subject
-        .alter(alterations, Blind::ToNothing)
-        .assert_genuine();
+    subject.alter(alterations, Blind::Nothing).assert_genuine();
 }
 
 /// The harness sees what a verifier lets through that looks at no signature, or at no page.
@@ -175,17 +173,17 @@ fn a_file_is_not_spliced_with_another() {
 fn a_verifier_that_is_blind_is_caught() {
     let subject = Subject::export("an export, signatures unseen", 20);
     let changes = every_bit(&subject.bytes).into_iter().step_by(5003);
-    let tally = subject.alter(changes.collect(), Blind::ToSignatures);
+    let tally = subject.alter(changes.collect(), Blind::Signatures);
     assert!(tally.accepted() > 0, "an export");
 
     let subject = Subject::file("a file, signatures unseen", 20);
     let changes = every_byte(&subject.bytes).into_iter().step_by(1511);
-    let tally = subject.alter(changes.collect(), Blind::ToSignatures);
+    let tally = subject.alter(changes.collect(), Blind::Signatures);
     assert!(tally.otherwise_accepted() > 0, "a file");
 
     let subject = Subject::file("a file, damage unseen", LONGEST);
     let fewer = Pages::of(&subject.bytes).fewer_cells();
-    let tally = subject.alter(fewer, Blind::ToDamage);
+    let tally = subject.alter(fewer, Blind::Damage);
     tally.tell();
     assert!(tally.otherwise_accepted() > 0, "its pages");
 }

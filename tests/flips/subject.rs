@@ -370,9 +370,11 @@ impl Tally {
 /// A folder in memory, where there is one.
 fn scratch() -> TempDir {
     let memory = PathBuf::from("/dev/shm");
+    let mut folder = tempfile::Builder::new();
+    folder.prefix("handoff-flips-");
     let made = match memory.is_dir() {
-        true => tempfile::tempdir_in(memory),
-        false => tempfile::tempdir(),
+        true => folder.tempdir_in(memory),
+        false => folder.tempdir(),
     };
     made.expect("a folder can be made")
 }

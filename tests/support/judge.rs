@@ -52,11 +52,11 @@ impl Judged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blind {
     /// Nothing escapes the product's own.
-    ToNothing,
+    Nothing,
     /// Links and signatures are taken for good.
-    ToSignatures,
+    Signatures,
     /// What is wrong with the pages of the file is not told.
-    ToDamage,
+    Damage,
 }
 
 /// How a file is judged.
@@ -79,7 +79,7 @@ impl Way {
             remembered: None,
             expect: None,
             root: None,
-            blind: Blind::ToNothing,
+            blind: Blind::Nothing,
         }
     }
 
@@ -96,14 +96,14 @@ impl Way {
 pub fn judge(path: &Path, way: &Way) -> Judged {
     let judged = look(path, way).unwrap_or_else(|failure| Judged::NotLookedAt(failure.message));
     match (way.blind, judged) {
-        (Blind::ToSignatures, Judged::Rejected(report)) => unsigned(path, report),
-        (Blind::ToNothing | Blind::ToDamage | Blind::ToSignatures, judged) => judged,
+        (Blind::Signatures, Judged::Rejected(report)) => unsigned(path, report),
+        (Blind::Nothing | Blind::Damage | Blind::Signatures, judged) => judged,
     }
 }
 
 fn look(path: &Path, way: &Way) -> Result<Judged, Failure> {
     let mut opened: Opened = source::file(path)?;
-    if way.blind == Blind::ToDamage {
+    if way.blind == Blind::Damage {
         opened.faults.clear();
     }
     let expect = way.expect.as_ref();

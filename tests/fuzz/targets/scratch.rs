@@ -33,8 +33,8 @@ pub static SCRATCH: LazyLock<Scratch> = LazyLock::new(|| {
         way: Way {
             // The negative control looks at no signature.
             blind: match *BROKEN {
-                true => Blind::ToSignatures,
-                false => Blind::ToNothing,
+                true => Blind::Signatures,
+                false => Blind::Nothing,
             },
             ..Way::remembering(&Remembered::default())
         },
