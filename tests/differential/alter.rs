@@ -48,17 +48,24 @@ impl Chance {
     }
 }
 
-type Alter = fn(&mut Vec<Vec<u8>>, &mut Chance);
+type Records = Vec<Vec<u8>>;
+type Alter = fn(&mut Records, &mut Chance);
 
 /// What is done, as often as its weight says.
 const ALTERATIONS: &[(usize, &str, Alter)] = &[
     (10, "nothing", |_, _| {}),
-    (2, "a bit turned", turn_a_bit),
+    (2, "a bit turned", |records, chance| {
+        turn_a_bit(records, chance);
+    }),
     (1, "a record left out", leave_out),
     (1, "a record twice", repeat),
-    (1, "two records swapped", swap),
+    (1, "two records swapped", |records, chance| {
+        swap(records, chance);
+    }),
     (1, "cut", cut),
-    (1, "another's signature", sign_for_another),
+    (1, "another's signature", |records, chance| {
+        sign_for_another(records, chance);
+    }),
     (
         12,
         "a member changed, signed and linked",
@@ -72,7 +79,9 @@ const ALTERATIONS: &[(usize, &str, Alter)] = &[
     (4, "another signer", |records, chance| {
         resign(records, chance);
     }),
-    (1, "another spelling, signed", respell),
+    (1, "another spelling, signed", |records, chance| {
+        respell(records, chance);
+    }),
     (1, "a record appended", append),
 ];
 
@@ -123,7 +132,7 @@ pub fn some_way(mut records: Vec<Vec<u8>>, chance: &mut Chance) -> Altered {
     }
 }
 
-fn turn_a_bit(records: &mut Vec<Vec<u8>>, chance: &mut Chance) {
+fn turn_a_bit(records: &mut [Vec<u8>], chance: &mut Chance) {
     let at = chance.below(records.len());
     let byte = chance.below(records[at].len());
     records[at][byte] ^= 1 << chance.below(8);
@@ -141,7 +150,7 @@ fn repeat(records: &mut Vec<Vec<u8>>, chance: &mut Chance) {
     records.insert(to, record);
 }
 
-fn swap(records: &mut Vec<Vec<u8>>, chance: &mut Chance) {
+fn swap(records: &mut [Vec<u8>], chance: &mut Chance) {
     let (one, other) = (chance.below(records.len()), chance.below(records.len()));
     records.swap(one, other);
 }
@@ -152,7 +161,7 @@ fn cut(records: &mut Vec<Vec<u8>>, chance: &mut Chance) {
 }
 
 /// The same event under the signature of another key than it names.
-fn sign_for_another(records: &mut Vec<Vec<u8>>, chance: &mut Chance) {
+fn sign_for_another(records: &mut [Vec<u8>], chance: &mut Chance) {
     let at = chance.below(records.len());
     let who = *chance.pick(&Who::ALL).unwrap();
     let (_, bytes) = chain::split(&records[at]).unwrap();
@@ -167,7 +176,7 @@ enum Rest {
 }
 
 /// An event of which one member says something else.
-fn change(records: &mut Vec<Vec<u8>>, chance: &mut Chance, rest: Rest) {
+fn change(records: &mut [Vec<u8>], chance: &mut Chance, rest: Rest) {
     let pool = pool(records);
     let at = chance.below(records.len());
     let Some(mut event) = parse(&records[at]) else {
@@ -180,7 +189,7 @@ fn change(records: &mut Vec<Vec<u8>>, chance: &mut Chance, rest: Rest) {
 }
 
 /// An event signed by another key, and of another session.
-fn resign(records: &mut Vec<Vec<u8>>, chance: &mut Chance) {
+fn resign(records: &mut [Vec<u8>], chance: &mut Chance) {
     let at = chance.below(records.len());
     let Some(mut event) = parse(&records[at]) else {
         return;
@@ -196,7 +205,7 @@ fn resign(records: &mut Vec<Vec<u8>>, chance: &mut Chance) {
 }
 
 /// An event spelt otherwise than it must be, signed all the same.
-fn respell(records: &mut Vec<Vec<u8>>, chance: &mut Chance) {
+fn respell(records: &mut [Vec<u8>], chance: &mut Chance) {
     let at = chance.below(records.len());
     let Some(event) = parse(&records[at]) else {
         return;
@@ -244,7 +253,7 @@ fn signed(event: &Value, bytes: Vec<u8>) -> Vec<u8> {
     [&key.sign(&bytes), bytes.as_slice()].concat()
 }
 
-fn put(records: &mut Vec<Vec<u8>>, at: usize, event: &Value, rest: Rest) {
+fn put(records: &mut [Vec<u8>], at: usize, event: &Value, rest: Rest) {
     records[at] = signed(event, event.to_string().into_bytes());
     if rest == Rest::Linked {
         link(records, at + 1);

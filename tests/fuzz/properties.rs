@@ -142,9 +142,11 @@ pub fn ledger_file(judged: &Judged, known: &BTreeSet<Leaf>) {
 
 /// Some inputs are judged again, one in four of them without what is remembered.
 pub fn same_verdict(data: &[u8], path: &Path, judged: &Judged, way: &Way) {
-    let number = data.iter().fold(data.len() as u64, |number, byte| {
-        number.wrapping_mul(0x0100_0000_01b3) ^ u64::from(*byte)
-    });
+    let number = data
+        .iter()
+        .fold(u64::try_from(data.len()).unwrap(), |number, byte| {
+            number.wrapping_mul(0x0100_0000_01b3) ^ u64::from(*byte)
+        });
     if number.is_multiple_of(JUDGED_TWICE) {
         let anew = number.is_multiple_of(4 * JUDGED_TWICE);
         let mut way = way.clone();
