@@ -60,6 +60,8 @@ pub struct Verifier {
     outside: Outside,
     demand: Demand,
     first: Option<Leaf>,
+    /// The last record of the intact prefix, lawful or not.
+    newest: Option<(Seq, Leaf)>,
     seen_viewed: Option<Leaf>,
     last: Option<Seq>,
     dated_ahead: Listed<Seq>,
@@ -83,6 +85,7 @@ impl Verifier {
             not_proven: Vec::new(),
             outside,
             first: None,
+            newest: None,
             seen_viewed: None,
             last: None,
             dated_ahead: Listed::default(),
@@ -113,6 +116,7 @@ impl Verifier {
                 if self.is_ahead(event.event().time) {
                     self.dated_ahead.add(seq);
                 }
+                self.newest = Some((seq, event.leaf()));
                 self.state.apply(&event);
                 self.demand.event(seq, &self.tree, &self.state);
             }
@@ -264,7 +268,7 @@ impl Verifier {
         for Fault { seq, kind, detail } in self.demand.faults(self.first) {
             self.fault(seq, kind, detail);
         }
-        let head = self.state.head();
+        let head = self.head();
         let end = self.end(head.as_ref());
         let acknowledged = self.state.acknowledged();
         let mut refused = Listed::default();
@@ -305,7 +309,7 @@ impl Verifier {
         let not_proven = self.told(&end, basis, head.is_some());
         let report = Report {
             result,
-            ledger: self.state.ledger().map(|ledger| ledger.id),
+            ledger: head.map(|head| head.ledger),
             events: head.map_or(0, |head| head.seq.0.saturating_add(1)),
             records: self.records,
             head,
@@ -326,6 +330,14 @@ impl Verifier {
             not_proven,
         };
         (report, self.state)
+    }
+
+    /// The head of the intact prefix. It has one even if its first event is refused, and with it
+    /// all others: a chain is named by its first leaf.
+    fn head(&self) -> Option<Head> {
+        let ((seq, leaf), first) = self.newest.zip(self.first)?;
+        let ledger = LedgerId(first.0);
+        Some(Head { ledger, seq, leaf })
     }
 
     fn check_view(&mut self) {

@@ -48,10 +48,10 @@ fn inputs(target: &str, seeds: Vec<Input>) -> Vec<Input> {
             std::fs::write(folder.join(name), bytes).unwrap();
         }
     }
-    let mut kept: Vec<PathBuf> = std::fs::read_dir(tests().join("fuzz/corpus").join(target))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let folder = tests().join("fuzz/corpus").join(target);
+    let entries = folder.is_dir().then(|| std::fs::read_dir(folder).unwrap());
+    let entries = entries.into_iter().flatten();
+    let mut kept: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     kept.sort();
     println!("{target}: {} seeds, {} kept", seeds.len(), kept.len());
     let kept = kept.into_iter();

@@ -36,14 +36,16 @@ mod support;
 use alter::{Altered, Chance, WAYS};
 use answer::{difference, of_the_library};
 use generate::Step;
-use handoff_ledger::types::Seq;
+use handoff_ledger::event::{LedgerOpened, Policy};
+use handoff_ledger::types::{Digest, Seq};
 use second::Second;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use support::{Who, make};
+use support::ledger::Made;
+use support::{History, Who, make};
 
 /// How many ledgers are compared if nothing else is said.
 const LEDGERS: u64 = 200;
@@ -252,6 +254,39 @@ fn two_verifiers_that_share_no_code_say_the_same() {
         }
         assert!(tally.voided > 0 && tally.admissible > 0);
     }
+}
+
+/// Found by comparing: with the first event refused, a chain that links was said to be of 0 events.
+#[test]
+fn a_chain_whose_first_event_is_refused_has_a_head() {
+    let mut history = History::nothing();
+    let opened = LedgerOpened {
+        name: "tests".parse().unwrap(),
+        nonce: Digest([9; 32]),
+        policy: Policy {
+            asserted_values: false,
+            four_eyes: false,
+        },
+        rules: 1,
+    };
+    assert!(history.push(Who::Root, Seq(5), opened).is_err());
+    assert!(
+        history
+            .push(Who::Alice, Seq::ZERO, make::opened(&[]))
+            .is_err()
+    );
+    let made = Made {
+        records: history.records,
+        captures: Vec::new(),
+    };
+    let folder = scratch();
+    let path = folder.path().join("ledger");
+    std::fs::write(&path, made.export()).unwrap();
+    let answer = of_the_library(&path, None);
+    let head = made.head();
+    assert_eq!(answer["result"], "unlawful");
+    assert_eq!(answer["events"], 2);
+    assert_eq!(answer["head"], json!({"seq": head.seq, "hash": head.leaf}));
 }
 
 /// The negative control: a second verifier that is shown another ledger than the library.

@@ -31,7 +31,7 @@ pub type ReadPublic = fn(&[u8]) -> Result<PublicKey, KeyTextError>;
 
 /// One in so many inputs is judged a second time.
 const JUDGED_TWICE: u64 = 16;
-/// A line of at least so many bytes of a key file may be a secret, and is never quoted.
+/// A line of at least so many characters of base64 may be a secret, and is never quoted.
 const TELLING_BYTES: usize = 20;
 
 /// Bytes are an event's if and only if it encodes to them, whoever asks says the same, and no event
@@ -196,7 +196,11 @@ fn assert_not_quoted(data: &[u8], error: &KeyTextError) {
     let told = format!("{error} {error:?}");
     let lines = data.split(|byte| *byte == b'\n');
     let lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
-    for line in lines.filter(|line| line.len() >= TELLING_BYTES) {
+    let is_secret = |line: &&str| {
+        let base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+        line.len() >= TELLING_BYTES && line.bytes().all(base64)
+    };
+    for line in lines.filter(is_secret) {
         assert!(!told.contains(line), "quoted: {told}");
     }
 }
