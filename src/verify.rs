@@ -16,7 +16,7 @@ use crate::merkle::Tree;
 use crate::note::VerifierKey;
 use crate::observation::AHEAD_MS_MAX;
 use crate::state::State;
-use crate::types::{Digest, Head, Leaf, Seq, Time};
+use crate::types::{Digest, Head, Leaf, LedgerId, Seq, Time};
 pub use crate::verify_report::{
     Basis, By, End, FAULTS_MAX, Fault, Listed, RefusedEvent, Report, Signer, Verification,
 };

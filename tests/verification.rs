@@ -5,6 +5,7 @@
     reason = "the lints know tests by their attribute, which helpers of tests do not have"
 )]
 
+use handoff_ledger::checkpoint::Expected;
 use handoff_ledger::event::{Body, Event, LedgerOpened, Policy, RULES_VERSION, SessionOpened};
 use handoff_ledger::format;
 use handoff_ledger::key::SigningKey;
@@ -119,11 +120,11 @@ fn verified(amiss: &[Amiss]) -> Option<Report> {
         outside.view = Some((Seq(5), Leaf([9; 32])));
     }
     if has(Amiss::Expect) {
-        outside.expect = Some(HeadLine {
+        outside.expect = Some(Expected::Head(HeadLine {
             ledger: "0".repeat(12),
             seq: Seq(1),
             leaf: Leaf([9; 32]),
-        });
+        }));
     }
     let mut verifier = Verifier::new(outside);
     if !has(Amiss::NoEvent) {

@@ -327,7 +327,11 @@ fn change_within(place: &mut Value, pool: &Pool, chance: &mut Chance) {
                 _ => change_within(&mut items[at], pool, chance),
             }
         }
-        other => *other = other_than(other, chance),
+        other @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Object(_)) => *other = other_than(other, chance),
     }
 }
 
