@@ -6,7 +6,7 @@
 //! them longer than a moment: an output that something holds open is left behind.
 
 use super::descendants::{self, Family};
-use super::files::find_program;
+use super::files::{find_program, is_for_a_shell};
 use super::output::{Captured, Sink, drain, lock};
 use super::{Seen, Surroundings, milliseconds_since};
 use crate::probe_spec::{Outcome, Probe};
@@ -49,12 +49,13 @@ pub(super) fn observe(
     if surroundings.is_interrupted() {
         return Seen::nothing(Outcome::Interrupted);
     }
-    if !probe.shell()
-        && argv
-            .first()
-            .is_none_or(|name| find_program(name, directory).is_none())
-    {
-        return Seen::nothing(Outcome::NotFound);
+    if !probe.shell() {
+        let program = argv.first().and_then(|name| find_program(name, directory));
+        match program {
+            None => return Seen::nothing(Outcome::NotFound),
+            Some(path) if is_for_a_shell(&path) => return Seen::nothing(Outcome::NotExecutable),
+            Some(_) => {}
+        }
     }
     let family = Family::enter();
     let start = Instant::now();

@@ -7,7 +7,7 @@ use super::rows::{Rows, fault, quick_check, row_id};
 use super::schema;
 use super::{Capture, Read, Record, Store, StoreError, Transaction, check_bounds};
 use crate::types::{Digest, Leaf, Seq};
-use rusqlite::TransactionBehavior;
+use rusqlite::{Connection, TransactionBehavior};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,6 +22,8 @@ pub const WAIT: Duration = Duration::from_secs(5);
 
 /// For how long the pages are looked at while writers wait, who do so for [`WAIT`].
 const LOOK_TIME: Duration = Duration::from_secs(2);
+/// For how long before something is written.
+const FREE_LOOK_TIME: Duration = Duration::from_millis(250);
 /// How many instructions SQLite runs between two looks at the clock.
 const INSTRUCTIONS_PER_LOOK: i32 = 1_000;
 
@@ -135,29 +137,7 @@ impl SqliteLedger {
         refuse_side_files(&self.path)?;
         let wait = self.wait;
         let open = self.open.as_mut().ok_or_else(closed)?;
-        let fault = |error| fault(error, wait);
-        let deadline = Instant::now() + LOOK_TIME;
-        let passed = move || Instant::now() > deadline;
-        let connection = &mut open.connection;
-        connection
-            .progress_handler(INSTRUCTIONS_PER_LOOK, Some(passed))
-            .map_err(fault)?;
-        let found = quick_check(connection, DAMAGE_MAX);
-        connection
-            .progress_handler(0, None::<fn() -> bool>)
-            .map_err(fault)?;
-        match found {
-            Ok(lines) if lines.is_empty() => Ok(Pages::Whole),
-            Ok(lines) => Ok(Pages::Damaged(lines)),
-            Err(_) if Instant::now() > deadline => Ok(Pages::NotLookedAt),
-            Err(error) => {
-                let error = fault(error);
-                if let StoreError::Storage { detail } = error {
-                    return Ok(Pages::Damaged(vec![detail]));
-                }
-                Err(error)
-            }
-        }
+        look(&mut open.connection, wait, LOOK_TIME)
     }
 
     /// Waits from now on at least so long for another one's lock.
@@ -207,6 +187,44 @@ impl SqliteLedger {
                 "then {some} of its records were there"
             ))),
         }
+    }
+}
+
+/// Looks at the pages for at most so long.
+fn look(connection: &mut Connection, wait: Duration, time: Duration) -> Result<Pages, StoreError> {
+    let fault = |error| fault(error, wait);
+    let deadline = Instant::now() + time;
+    let passed = move || Instant::now() > deadline;
+    connection
+        .progress_handler(INSTRUCTIONS_PER_LOOK, Some(passed))
+        .map_err(fault)?;
+    let found = quick_check(connection, DAMAGE_MAX);
+    connection
+        .progress_handler(0, None::<fn() -> bool>)
+        .map_err(fault)?;
+    match found {
+        Ok(lines) if lines.is_empty() => Ok(Pages::Whole),
+        Ok(lines) => Ok(Pages::Damaged(lines)),
+        Err(_) if Instant::now() > deadline => Ok(Pages::NotLookedAt),
+        Err(error) => match fault(error) {
+            StoreError::Storage { detail } => Ok(Pages::Damaged(vec![detail])),
+            error => Err(error),
+        },
+    }
+}
+
+/// Refuses to write while a page that is said to be free may hold events: SQLite would write over
+/// it. Free pages there are only after an erasure, until they are used.
+fn check_free_pages(connection: &mut Connection, wait: Duration) -> Result<(), StoreError> {
+    let free = connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
+    if free.map_err(|error| fault(error, wait))? == 0 {
+        return Ok(());
+    }
+    match look(connection, wait, FREE_LOOK_TIME)? {
+        Pages::Whole | Pages::NotLookedAt => Ok(()),
+        Pages::Damaged(lines) => Err(StoreError::Storage {
+            detail: lines.join("; "),
+        }),
     }
 }
 
@@ -359,6 +377,7 @@ impl Store for SqliteLedger {
         let fault = |error| fault(error, wait);
         refuse_side_files(&self.path)?;
         let open = self.open.as_mut().ok_or_else(closed)?;
+        check_free_pages(&mut open.connection, wait)?;
         let transaction = open
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)

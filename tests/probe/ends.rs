@@ -43,6 +43,12 @@ fn a_program_that_does_not_start_is_not_executable() {
     for (name, text, mode) in [
         ("data", "#!/bin/sh\n", 0o644),
         ("orphan", "#!/no/such/interpreter\n", 0o755),
+        (
+            "for-a-shell",
+            "echo run by a shell that nobody asked for\n",
+            0o755,
+        ),
+        ("empty", "", 0o755),
     ] {
         let path = folder.path().join(name);
         fs::write(&path, text).unwrap();

@@ -344,7 +344,7 @@ fn write(out: &Path, branches: &[Branch; 2]) -> Result<(), Failure> {
     file.sync_all().map_err(refused)
 }
 
-/// Checks a proof that `-o` wrote: two lines, each an event that its key signed, after the same one.
+/// Checks a proof that `-o` wrote: two lines, each an event that its key signed, after one event.
 fn proof(path: &Path, output: &mut Output) -> Result<Exit, Failure> {
     let [one, other] = proof_lines(path)?;
     let (first, second) = (one.event.event(), other.event.event());
