@@ -73,9 +73,13 @@ fn parse_text(text: &str) -> Option<Checkpoint> {
     else {
         return None;
     };
-    let ledger = origin.strip_prefix(ORIGIN_PREFIX)?.parse().ok()?;
+    let ledger: LedgerId = origin.strip_prefix(ORIGIN_PREFIX)?.parse().ok()?;
     let root = Digest(from_base64(root)?.try_into().ok()?);
     let size = parse_size(size).filter(|size| *size > 0)?;
+    // The id of a ledger is its first leaf.
+    if size == 1 && root.0 != ledger.0 {
+        return None;
+    }
     let tree = TreeHead { size, root };
     Some(Checkpoint { ledger, tree })
 }

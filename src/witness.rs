@@ -83,11 +83,13 @@ impl WitnessRefusal {
         }
     }
 
-    /// Whether the request may be evidence that the ledger's keeper signed two histories.
+    /// Whether the request, beside the checkpoint kept, shows that two histories were signed: one
+    /// size, two roots. Hashes that do not fit show nothing, since anyone can spoil a proof.
     pub fn is_evidence(&self) -> bool {
         match self {
-            WitnessRefusal::Fork { .. } | WitnessRefusal::BadProof { .. } => true,
-            WitnessRefusal::UnknownOrigin { .. }
+            WitnessRefusal::Fork { .. } => true,
+            WitnessRefusal::BadProof { .. }
+            | WitnessRefusal::UnknownOrigin { .. }
             | WitnessRefusal::Untrusted { .. }
             | WitnessRefusal::OldSize { .. }
             | WitnessRefusal::Conflict { .. } => false,

@@ -168,7 +168,10 @@ impl From<WitnessError> for Failure {
         let failure = Failure::environment("witness", error.to_string()).next(error.next());
         match error {
             WitnessError::Lock(_) => failure.retryable(),
-            WitnessError::File(_) | WitnessError::Damaged { .. } => failure,
+            WitnessError::File(_)
+            | WitnessError::Forgotten { .. }
+            | WitnessError::Exposed { .. }
+            | WitnessError::Damaged { .. } => failure,
         }
     }
 }

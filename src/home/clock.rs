@@ -24,6 +24,14 @@ pub fn now() -> Time {
     })
 }
 
+/// The first moment at which this program can have run: a clock before it was never set.
+const EARLIEST: &str = "2020-01-01T00:00:00.000Z";
+
+/// Whether a clock that says `now` was never set.
+pub fn was_never_set(now: Time) -> bool {
+    EARLIEST.parse().is_ok_and(|earliest: Time| now < earliest)
+}
+
 /// The time that the processor gave to this process so far: how long work took, however busy the
 /// machine was beside it.
 pub fn worked() -> Duration {
@@ -53,6 +61,13 @@ mod tests {
         let time = now();
         assert!(time > "2024-01-01T00:00:00.000Z".parse().unwrap());
         assert_eq!(time.to_string().parse(), Ok(time));
+    }
+
+    #[test]
+    fn a_clock_before_2020_was_never_set() {
+        assert!(was_never_set(Time::from_ms(-1)) && was_never_set(Time::from_ms(0)));
+        assert!(was_never_set("2019-12-31T23:59:59.999Z".parse().unwrap()));
+        assert!(!was_never_set(EARLIEST.parse().unwrap()) && !was_never_set(now()));
     }
 
     #[test]

@@ -135,9 +135,10 @@ impl Folders {
         Ok(known(&self.data, "XDG_DATA_HOME")?.join("witness/key.pem"))
     }
 
-    /// The folder of what this machine saw of ledgers as a witness.
+    /// The folder of what this machine saw of ledgers as a witness. It lies with the key, whose
+    /// word it keeps true, and not with what can be made anew.
     pub fn witnessed(&self) -> Result<PathBuf, PathError> {
-        Ok(known(&self.state, "XDG_STATE_HOME")?.join("witness"))
+        Ok(known(&self.data, "XDG_DATA_HOME")?.join("witness/seen"))
     }
 
     /// The file of this machine's view of a ledger.

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Whose bits of a mode let others write.
-const OTHERS_WRITE: u32 = 0o022;
+pub(super) const OTHERS_WRITE: u32 = 0o022;
 /// Of a folder: only a file's owner renames or removes it.
 const STICKY: u32 = 0o1000;
 
@@ -63,7 +63,8 @@ fn network(path: &Path) -> io::Result<Option<&'static str>> {
     Ok(u64::try_from(told.f_type).ok().and_then(network_name))
 }
 
-/// The name of a kind; it is 32 bits wide, whatever the machine makes of its sign.
+/// The name of a kind, which is 32 bits wide. Where `f_type` is signed and no wider, one with the
+/// top bit set is negative, and told as none.
 #[cfg(target_os = "linux")]
 fn network_name(kind: u64) -> Option<&'static str> {
     let kind = kind & 0xffff_ffff;

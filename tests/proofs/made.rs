@@ -84,6 +84,13 @@ impl Made {
         SignedCheckpoint::sign(self.statement(size), &root()).unwrap()
     }
 
+    /// A checkpoint of one event, which is the second.
+    pub(crate) fn false_first(&self) -> SignedCheckpoint {
+        let tree = TreeHead::of(&self.leaves[1..2]);
+        let ledger = self.statement(1).ledger;
+        SignedCheckpoint::sign(Checkpoint { ledger, tree }, &root()).unwrap()
+    }
+
     pub(crate) fn inclusion_at(
         &self,
         index: u64,

@@ -20,5 +20,6 @@ mod circuit;
 #[path = "../cli_support/mod.rs"]
 mod cli_support;
 mod made;
+mod remembered;
 mod vectors;
 mod witness;

@@ -369,6 +369,15 @@ fn tampered() -> Vec<Case> {
             &["proof"],
             spelled("=\n\nhandoff-ledger/", "=\n \nhandoff-ledger/"),
         ),
+        Case {
+            old: Some(made.checkpoint(1)),
+            ..case(
+                "tampered-proof-first",
+                "a checkpoint of one event whose root is not the ledger id",
+                &["proof"],
+                format!("old 1\n\n{}", made.false_first()),
+            )
+        },
         case(
             "tampered-proof-extension",
             "a checkpoint with a fourth line",

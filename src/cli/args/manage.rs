@@ -1,7 +1,7 @@
 //! Commands about the ledger itself: its keys, its sessions, and carrying it.
 
 use super::values::{KeySource, session};
-use crate::types::{Name, Seq, Text};
+use crate::types::{LedgerId, Name, Seq, Text};
 use std::path::PathBuf;
 
 /// `init`
@@ -101,6 +101,9 @@ pub enum Trust {
         /// What the pin is called
         #[arg(long, value_name = "L")]
         label: Option<Name>,
+        /// Pin it for the ledger of this id, which need not be here (default: the one at hand)
+        #[arg(long, value_name = "LEDGER-ID")]
+        id: Option<LedgerId>,
     },
     /// List the pinned roots
     #[command(after_help = "Example:\n  handoff trust list")]

@@ -19,26 +19,26 @@ const SCHEMA: &str = "handoff.trust.v1";
 pub(super) fn run(common: &Common, request: &Trust, output: &mut Output) -> Result<Exit, Failure> {
     let path = context::folders(common).pins()?;
     match request {
-        Trust::Add { root, label } => add(common, &path, root, label.as_ref(), output),
+        Trust::Add { root, label, id } => {
+            let root = public_key(root)?;
+            let ledger = match id {
+                Some(id) => PinnedLedger::One(*id),
+                None => pinned(common, &root)?,
+            };
+            let comment = label.as_ref().map_or(String::new(), Name::to_string);
+            let pin = Pin {
+                ledger,
+                root,
+                comment,
+            };
+            add(&path, pin, output)
+        }
         Trust::List => list(&path, output),
         Trust::Remove { root } => remove(&path, root, output),
     }
 }
 
-/// Pins the root of the ledger at hand for that ledger; where there is none, for any of that root.
-fn add(
-    common: &Common,
-    path: &Path,
-    root: &KeySource,
-    label: Option<&Name>,
-    output: &mut Output,
-) -> Result<Exit, Failure> {
-    let root = public_key(root)?;
-    let pin = Pin {
-        ledger: pinned(common, &root)?,
-        root,
-        comment: label.map_or(String::new(), Name::to_string),
-    };
+fn add(path: &Path, pin: Pin, output: &mut Output) -> Result<Exit, Failure> {
     let is_new = match pins::add(path, pin.clone())? {
         Added::New => true,
         Added::Present => false,
@@ -48,7 +48,7 @@ fn add(
         PinnedLedger::Any => "for every ledger of that root".to_owned(),
     };
     let done = if is_new { "pinned" } else { "pinned already:" };
-    output.verdict(done, &format!("{root} {what}"));
+    output.verdict(done, &format!("{} {what}", pin.root));
     let told = json!({ "pin": pin_json(&pin), "added": is_new });
     output.document(SCHEMA, Exit::Yes, told);
     Ok(Exit::Yes)

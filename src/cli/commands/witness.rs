@@ -4,17 +4,18 @@ use crate::checkpoint::{Checkpoint, SignedCheckpoint};
 use crate::cli::args::{Common, WitnessCommand};
 use crate::cli::context::{self, public_key};
 use crate::cli::output::{Format, Output};
+use crate::cli::quote::quoted;
 use crate::cli::report::{Exit, Failure};
 use crate::home::clock;
 use crate::home::keys::{self, KeyFileError};
 use crate::home::paths::Folders;
 use crate::home::pins::{PinnedLedger, Pins};
-use crate::home::witness::{self, Seen};
+use crate::home::witness::{self, Seen, Witnessed};
 use crate::home::{self, FileError};
 use crate::key::{self, SigningKey};
 use crate::note::{SignatureType, VerifierKey};
 use crate::proof::{ConsistencyProof, PROOF_BYTES_MAX, Proof};
-use crate::types::{LedgerId, PublicKey};
+use crate::types::{LedgerId, PublicKey, Time};
 use crate::witness::{WitnessRefusal, authenticate, judge};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal as _, Read as _};
@@ -47,10 +48,17 @@ pub(super) fn run(
 
 /// The key that this machine cosigns with, made if there is none, under a name that it makes.
 fn own_key(folders: &Folders) -> Result<(VerifierKey, SigningKey), Failure> {
-    let path = folders.witness_key()?;
+    let (path, seen) = (folders.witness_key()?, folders.witnessed()?);
     let made = match path.symlink_metadata() {
-        Ok(_) => keys::read(&path),
-        Err(_) => keys::create(&path, clock::random()?),
+        Ok(_) => {
+            witness::check(&seen, &path)?;
+            keys::read(&path)
+        }
+        Err(_) => {
+            // Before the key: one that is there without it has forgotten what it cosigned.
+            witness::make(&seen)?;
+            keys::create(&path, clock::random()?)
+        }
     };
     let signer = match made {
         // Another process made it at this moment.
@@ -83,13 +91,16 @@ fn add(
     let known = seen.checkpoint().map(SignedCheckpoint::checkpoint);
     if let Err(refusal) = judge(&request, known) {
         let evidence = match refusal.is_evidence() {
-            true => Some(seen.keep_evidence(&request.checkpoint, &request.to_string())?),
+            true => seen.keep_evidence(&request)?,
             false => None,
         };
         return Err(refused(&refusal, known, evidence.as_deref()));
     }
-    seen.keep(&request.checkpoint)?;
-    let time = u64::try_from(clock::now().ms().div_euclid(1000)).unwrap_or_default();
+    let time = cosigning_time(clock::now())?;
+    // A repeat, perhaps with fewer signatures, does not take the place of what was seen first.
+    if known.is_none_or(|known| known.tree != tree) {
+        seen.keep(&request.checkpoint)?;
+    }
     let line = request
         .checkpoint
         .cosign(&witness, &signer, time)
@@ -103,6 +114,17 @@ fn add(
     });
     output.document(SCHEMA_ADD, Exit::Yes, told);
     Ok(Exit::Yes)
+}
+
+/// In seconds since 1970. A cosignature at a time that was not is worse than none.
+fn cosigning_time(now: Time) -> Result<u64, Failure> {
+    match u64::try_from(now.ms().div_euclid(1000)) {
+        Ok(time) if !clock::was_never_set(now) => Ok(time),
+        _ => {
+            let message = format!("the clock says {now}: it was never set");
+            Err(Failure::environment("clock", message).next("set the clock"))
+        }
+    }
 }
 
 /// The request in a file or on standard input.
@@ -144,7 +166,9 @@ fn read_input(max: u64) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// The keys that are believed to sign checkpoints of a ledger: pinned roots, and those given.
+/// The keys that are believed to sign checkpoints of a ledger: the root pinned for it, and those
+/// given. One pinned for every ledger of that root says nothing here, where the event that would
+/// show whose root it is cannot be seen: it would speak for any id there is.
 fn trusted(
     common: &Common,
     folders: &Folders,
@@ -154,7 +178,7 @@ fn trusted(
     let mut keys: Vec<PublicKey> = given.collect::<Result<_, _>>()?;
     let pins = Pins::read(&folders.pins()?)?;
     let of_it = |pin: PinnedLedger| match pin {
-        PinnedLedger::Any => true,
+        PinnedLedger::Any => false,
         PinnedLedger::One(id) => id == *ledger,
     };
     let pinned = pins.list().filter(|pin| of_it(pin.ledger));
@@ -168,21 +192,24 @@ fn refused(
     evidence: Option<&Path>,
 ) -> Failure {
     let message = match evidence {
-        Some(path) => format!("{refusal}; the request is kept in {}", path.display()),
+        Some(path) => format!("{refusal}; both are kept in {}", path.display()),
         None => refusal.to_string(),
     };
     let (code, size) = (refusal.code(), known.map_or(0, |known| known.tree.size));
     let failure = match refusal {
-        WitnessRefusal::UnknownOrigin { .. } => Failure::cannot_judge(code, message)
-            .next("handoff trust add KEY, with the ledger's root key as its owner gave it"),
+        WitnessRefusal::UnknownOrigin { ledger } => {
+            Failure::cannot_judge(code, message).next(format!(
+                "handoff trust add KEY --id {ledger}, with the ledger's root key as its owner gave it"
+            ))
+        }
         WitnessRefusal::Untrusted { .. } => Failure::cannot_judge(code, message).next(
             "the same command with --trust KEY, the key that signed it, as its owner gave it",
         ),
-        WitnessRefusal::OldSize { .. } | WitnessRefusal::Conflict { .. } => {
-            Failure::no(code, message)
-                .next(format!("handoff prove --from {size}, where the ledger is"))
-        }
-        WitnessRefusal::Fork { .. } | WitnessRefusal::BadProof { .. } => {
+        WitnessRefusal::OldSize { .. }
+        | WitnessRefusal::Conflict { .. }
+        | WitnessRefusal::BadProof { .. } => Failure::no(code, message)
+            .next(format!("handoff prove --from {size}, where the ledger is")),
+        WitnessRefusal::Fork { .. } => {
             Failure::integrity(code, message)
                 .next("handoff verify, where the ledger is, with the older checkpoint as --expect")
         }
@@ -196,17 +223,48 @@ fn refused(
 
 fn list(folders: &Folders, output: &mut Output) -> Result<Exit, Failure> {
     let mut told: Vec<Value> = Vec::new();
-    for checkpoint in witness::all(&folders.witnessed()?)? {
-        let Checkpoint { ledger, tree } = checkpoint;
+    let (key, seen) = (folders.witness_key()?, folders.witnessed()?);
+    if key.symlink_metadata().is_ok() {
+        witness::check(&seen, &key)?;
+    }
+    for Witnessed {
+        checkpoint: Checkpoint { ledger, tree },
+        evidence,
+    } in witness::all(&seen)?
+    {
         output.line(&format!(
             "{ledger} {} events, root {}",
             tree.size, tree.root
         ));
-        told.push(json!({ "ledger": ledger, "size": tree.size, "root": tree.root }));
+        let evidence: Vec<_> = evidence.iter().map(|path| path.to_string_lossy()).collect();
+        for path in &evidence {
+            output.line(&format!(
+                "  forked: both histories are kept in {}",
+                quoted(path)
+            ));
+        }
+        told.push(json!({
+            "ledger": ledger, "size": tree.size, "root": tree.root, "evidence": evidence,
+        }));
     }
     if told.is_empty() {
         output.line("no ledger was seen");
     }
     output.document(SCHEMA_LIST, Exit::Yes, json!({ "ledgers": told }));
     Ok(Exit::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_never_set_dates_no_cosignature() {
+        for unset in ["1969-12-31T23:59:59.000Z", "2019-12-31T23:59:59.999Z"] {
+            let now: Time = unset.parse().unwrap_or(Time::from_ms(-1000));
+            assert!(cosigning_time(now).is_err(), "{unset}");
+        }
+        let set = "2026-01-06T00:00:00.999Z".parse().unwrap();
+        assert_eq!(cosigning_time(set).unwrap(), 1_767_657_600);
+    }
 }

@@ -17,9 +17,6 @@ use crate::types::{Head, PublicKey, Time};
 use crate::verify::{Basis, By, Report, Verification};
 use std::path::Path;
 
-/// The first moment at which this program can have run: a clock before it was never set.
-const EARLIEST: &str = "2020-01-01T00:00:00.000Z";
-
 pub(super) fn checks(
     common: &Common,
     folders: &Folders,
@@ -165,9 +162,7 @@ pub(super) fn clock_alone() -> Check {
 }
 
 fn never_set(now: Time) -> Option<Check> {
-    let earliest: Option<Time> = EARLIEST.parse().ok();
-    let early = earliest.is_some_and(|earliest| now < earliest);
-    early.then(|| {
+    clock::was_never_set(now).then(|| {
         let message = format!("it says {now}: it was never set, and events would be dated by it");
         let failure = Failure::environment("clock", message);
         Check::failed(Name::Clock, failure.next("set the clock"))
