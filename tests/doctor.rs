@@ -187,6 +187,77 @@ fn each_thing_that_is_wrong_is_told_by_its_check() {
     }
 }
 
+/// The file of a machine's view of the one ledger that it knows.
+fn view_of(agent: &Agent) -> PathBuf {
+    let views = agent.home.join(".local/state/handoff/views");
+    let mut files = std::fs::read_dir(views)
+        .unwrap()
+        .map(|it| it.unwrap().path());
+    files
+        .find(|path| path.extension().is_some_and(|it| it == "db"))
+        .unwrap()
+}
+
+/// A view that is empty, of another version or damaged is one that is built anew, and not one that
+/// saw another ledger; and looking at it leaves it as it is.
+#[test]
+fn a_view_that_is_built_anew_when_used_is_no_rollback() {
+    let machine = Machine::new();
+    let root = machine.root("");
+    root.open("root");
+    let view = view_of(&root);
+    let whole = std::fs::read(&view).unwrap();
+    let emptied = |sql: &str| {
+        std::fs::write(&view, &whole).unwrap();
+        let file = rusqlite::Connection::open(&view).unwrap();
+        file.execute_batch(sql).unwrap();
+        drop(file);
+        std::fs::read(&view).unwrap()
+    };
+    let harmed = [
+        Vec::new(),
+        emptied("DELETE FROM event"),
+        emptied("PRAGMA user_version = 7"),
+        b"no database at all".to_vec(),
+    ];
+    for (case, bytes) in harmed.into_iter().enumerate() {
+        std::fs::write(&view, &bytes).unwrap();
+        let told = root.ok("doctor");
+        assert_eq!(results(&told)["view"], "warn", "case {case}: {told}");
+        assert_eq!(std::fs::read(&view).unwrap(), bytes, "case {case}");
+    }
+    std::fs::write(&view, &whole).unwrap();
+    assert_eq!(results(&root.ok("doctor"))["view"], "ok");
+}
+
+/// The view's head is held against the ledger's own event of that position, before its end too.
+#[test]
+fn a_view_whose_head_is_another_event_is_told() {
+    let machine = Machine::new();
+    let root = machine.root("");
+    root.open("root");
+    root.ok("probe -- cat four.txt");
+    let view = view_of(&root);
+    let whole = std::fs::read(&view).unwrap();
+    let other = "UPDATE event SET leaf = zeroblob(32) WHERE seq = (SELECT max(seq) FROM event)";
+    let beyond = "INSERT INTO event SELECT max(seq) + 1, zeroblob(32), NULL FROM event";
+    let behind = "DELETE FROM event WHERE seq = (SELECT max(seq) FROM event)";
+    let both = format!("{behind}; {other}");
+    for (sql, expected) in [
+        (behind, "ok"),
+        (other, "failed"),
+        (both.as_str(), "failed"),
+        (beyond, "failed"),
+    ] {
+        std::fs::write(&view, &whole).unwrap();
+        let file = rusqlite::Connection::open(&view).unwrap();
+        file.execute_batch(sql).unwrap();
+        drop(file);
+        let told = root.run("--json doctor").json();
+        assert_eq!(results(&told)["view"], expected, "{sql}: {told}");
+    }
+}
+
 #[test]
 fn a_key_that_may_not_write_is_told() {
     let machine = Machine::new();

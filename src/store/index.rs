@@ -192,6 +192,28 @@ impl IndexFile {
         Ok(IndexFile { path, connection })
     }
 
+    /// The newest event that the index in a file knows, without changing the file: none if it is
+    /// empty, or of another format version, which [`IndexFile::open`] would empty.
+    ///
+    /// # Errors
+    /// See [`IndexFile::open`]; and a file that is not there.
+    pub fn peek(path: &Path) -> Result<Option<(Seq, Leaf)>, StoreError> {
+        let path =
+            std::path::absolute(path).map_err(|error| StoreError::io("find the index", &error))?;
+        let fault = |error| fault(&path, error);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let connection = Connection::open_with_flags(&path, flags).map_err(fault)?;
+        connection.busy_timeout(WAIT).map_err(fault)?;
+        connection.execute_batch(SETTINGS).map_err(fault)?;
+        match identify(&connection).map_err(fault)? {
+            Identity::Current => head(&connection, &path),
+            Identity::Outdated => Ok(None),
+            Identity::Foreign => Err(unusable(&path, "it is of another program")),
+        }
+    }
+
     /// Removes an unusable index and what SQLite left beside it. No other process may be using it;
     /// one that is loses its index, not its ledger.
     ///

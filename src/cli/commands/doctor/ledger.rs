@@ -2,6 +2,7 @@
 
 use super::super::verify;
 use super::{Check, Found, Name, custody};
+use crate::append::LedgerError;
 use crate::cli::args::{Common, Verify};
 use crate::cli::context::Context;
 use crate::cli::output::Output;
@@ -12,7 +13,7 @@ use crate::observation::AHEAD_MS_MAX;
 use crate::slice::Question;
 use crate::store::Read;
 use crate::store::index::IndexFile;
-use crate::store::sqlite::SqliteLedger;
+use crate::store::sqlite::{SqliteLedger, WAIT};
 use crate::types::{Head, PublicKey, Time};
 use crate::verify::{Basis, By, Report, Verification};
 use std::path::Path;
@@ -29,7 +30,7 @@ pub(super) fn checks(
         Ok(verified) => verified.report,
         Err(failure) => return vec![Check::failed(Name::Ledger, failure), clock_alone()],
     };
-    let view = view(&report, folders);
+    let view = view(&report, folders, path);
     let authority = match view.found {
         Found::Ok => authority(common, signer),
         Found::Warn | Found::Failed(_) | Found::Skipped => {
@@ -100,7 +101,7 @@ fn rollback(report: &Report) -> Check {
     }
 }
 
-fn view(report: &Report, folders: &Folders) -> Check {
+fn view(report: &Report, folders: &Folders, file: &Path) -> Check {
     let (Some(id), Some(head)) = (report.ledger, report.head) else {
         return Check::skipped(Name::View, "there is no intact event");
     };
@@ -112,27 +113,31 @@ fn view(report: &Report, folders: &Folders) -> Check {
         let detail = "there is none yet: a rollback before now would not be noticed";
         return Check::warn(Name::View, detail, "handoff head, which makes it");
     }
-    match IndexFile::open(&path).and_then(|index| index.head()) {
-        Ok(Some((seq, leaf))) if (seq, leaf) == (head.seq, head.leaf) => {
-            let detail = format!("{} is at the ledger's head, {seq}", path.display());
-            Check::ok(Name::View, detail)
-        }
-        Ok(Some((seq, _))) if seq < head.seq => {
-            let detail = format!(
-                "it is at event {seq}, and is brought to {} when used",
-                head.seq
-            );
+    let anew = "handoff head: it is built anew";
+    let (seq, leaf) = match IndexFile::peek(&path) {
+        Ok(Some(known)) => known,
+        Ok(None) => return Check::warn(Name::View, "it is empty, or of another version", anew),
+        Err(error) => return Check::warn(Name::View, error.to_string(), anew),
+    };
+    // The ledger's own word: it may have grown since the report.
+    let own = SqliteLedger::open(file, WAIT).and_then(|store| store.get(seq));
+    match own {
+        Ok(Some(record)) if record.leaf() == leaf => {
+            let detail = match seq < head.seq {
+                true => format!(
+                    "it is at event {seq}, and is brought to {} when used",
+                    head.seq
+                ),
+                false => format!("{} is at the ledger's head, {seq}", path.display()),
+            };
             Check::ok(Name::View, detail)
         }
         Ok(_) => {
-            let failure = Failure::integrity("rollback", "its head is none of the ledger's events");
+            let message = format!("event {seq}, up to which it was verified, is gone or another");
+            let failure = Failure::integrity("rollback", message);
             Check::failed(Name::View, failure.next("handoff verify"))
         }
-        Err(error) => Check::warn(
-            Name::View,
-            error.to_string(),
-            "handoff head: it is built anew",
-        ),
+        Err(error) => Check::failed(Name::View, LedgerError::from(error).into()),
     }
 }
 
@@ -198,7 +203,7 @@ fn clock(report: &Report, path: &Path) -> Check {
 
 /// The time of the last event.
 fn dated(path: &Path, head: &Head) -> Option<Time> {
-    let store = SqliteLedger::open(path, crate::store::sqlite::WAIT).ok()?;
+    let store = SqliteLedger::open(path, WAIT).ok()?;
     let record = store.get(head.seq).ok()??;
     let event = crate::format::decode(record.event_bytes()?).ok()?;
     Some(event.time)
