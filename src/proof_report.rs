@@ -54,7 +54,7 @@ pub fn of_inclusion(proof: &InclusionProof, trusted: &Trusted) -> ProofReport {
     let signer = event.as_ref().map(|event| event.event().key);
     let vouched = vouched(&proof.checkpoint, signer, trusted, &mut faults);
     missing(&vouched, trusted, &mut faults);
-    let trust = is_trusted(&vouched, trusted);
+    let trust = trust_in(&vouched, trusted);
     let size = proof.checkpoint.checkpoint().tree.size;
     let mut not_proven = of_trust(trust, &vouched);
     not_proven.extend([
@@ -62,9 +62,8 @@ pub fn of_inclusion(proof: &InclusionProof, trusted: &Trusted) -> ProofReport {
          takes the whole ledger"
             .to_owned(),
         format!("what came after {size} events: a later one may withdraw what this one says"),
-        "that what was signed was true: a signer can lie at the moment of writing".to_owned(),
-        "when it happened: times are the signers' own clocks".to_owned(),
     ]);
+    not_proven.extend(OF_EVENTS.map(str::to_owned));
     ProofReport {
         result: result(&faults, trust),
         vouched,
@@ -96,9 +95,9 @@ pub fn of_consistency(
     let vouched_old = vouched(old, None, trusted, &mut faults);
     let vouched = vouched(&proof.checkpoint, None, trusted, &mut faults);
     missing(&vouched, trusted, &mut faults);
-    let trust = match is_trusted(&vouched_old, trusted) {
-        Trust::Given => is_trusted(&vouched, trusted),
-        Trust::Nobody => Trust::Nobody,
+    let trust = match (trust_in(&vouched, trusted), trust_in(&vouched_old, trusted)) {
+        (Trust::Key | Trust::WitnessOnly, Trust::Nobody) => Trust::OldUnsigned,
+        (newer, _) => newer,
     };
     let mut not_proven = of_trust(trust, &vouched);
     not_proven.extend([
@@ -106,6 +105,7 @@ pub fn of_consistency(
             .to_owned(),
         format!("what came after {} events", newer.tree.size),
     ]);
+    not_proven.extend(OF_EVENTS.map(str::to_owned));
     ProofReport {
         result: result(&faults, trust),
         vouched,
@@ -115,10 +115,21 @@ pub fn of_consistency(
     }
 }
 
-/// Whether somebody trusted says so.
+/// What no proof shows of events.
+const OF_EVENTS: [&str; 2] = [
+    "that what was signed was true: a signer can lie at the moment of writing",
+    "when it happened: times are the signers' own clocks",
+];
+
+/// Who says so, of those trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trust {
-    Given,
+    /// A key that is believed to speak for the ledger.
+    Key,
+    /// No key is trusted, but a witness is, which saw the checkpoint.
+    WitnessOnly,
+    /// Somebody signed the newer checkpoint, and nobody the older.
+    OldUnsigned,
     Nobody,
 }
 
@@ -149,41 +160,48 @@ fn missing(vouched: &Vouched, trusted: &Trusted, faults: &mut Vec<Fault>) {
 }
 
 /// Of keys that are trusted one must have signed, whatever witnesses say; without any, a witness.
-fn is_trusted(vouched: &Vouched, trusted: &Trusted) -> Trust {
-    let vouches = match trusted.keys.is_empty() {
-        true => !vouched.witnesses.is_empty(),
-        false => vouched.keys.iter().any(|key| trusted.keys.contains(key)),
-    };
-    match vouches {
-        true => Trust::Given,
+fn trust_in(vouched: &Vouched, trusted: &Trusted) -> Trust {
+    match trusted.keys.is_empty() {
+        true if vouched.witnesses.is_empty() => Trust::Nobody,
+        true => Trust::WitnessOnly,
+        false if vouched.keys.iter().any(|key| trusted.keys.contains(key)) => Trust::Key,
         false => Trust::Nobody,
     }
 }
 
 fn of_trust(trust: Trust, vouched: &Vouched) -> Vec<String> {
-    let mut told = Vec::new();
-    if trust == Trust::Nobody {
-        told.push(
+    let whose = match trust {
+        Trust::Key => None,
+        Trust::WitnessOnly => Some(
+            "whose ledger it is: a witness says that it only grew, and not who keeps it; no key \
+             was named to be trusted",
+        ),
+        Trust::OldUnsigned => Some(
+            "that the older checkpoint was ever the ledger's: nobody who is trusted signed that one",
+        ),
+        Trust::Nobody => Some(
             "whose ledger it is: no key that is trusted signed the checkpoint, and anyone can make \
-             a ledger"
-                .to_owned(),
-        );
-    }
-    if vouched.witnesses.is_empty() {
-        told.push(
+             a ledger",
+        ),
+    };
+    let authority = "that the key which signed the checkpoint might speak for this ledger then: \
+                     that takes the whole ledger";
+    let others = match vouched.witnesses.is_empty() {
+        true => {
             "that others are shown the same ledger: no witness that was named cosigned the \
              checkpoint"
-                .to_owned(),
-        );
-    }
-    told
+        }
+        false => "that no other witness is shown another ledger",
+    };
+    let told = whose.into_iter().chain([authority, others]);
+    told.map(str::to_owned).collect()
 }
 
 fn result(faults: &[Fault], trust: Trust) -> Verification {
     match (faults.is_empty(), trust) {
         (false, _) => Verification::Tampered,
-        (true, Trust::Nobody) => Verification::SelfConsistent,
-        (true, Trust::Given) => Verification::Verified,
+        (true, Trust::Nobody | Trust::OldUnsigned) => Verification::SelfConsistent,
+        (true, Trust::Key | Trust::WitnessOnly) => Verification::Verified,
     }
 }
 

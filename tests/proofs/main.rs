@@ -21,5 +21,6 @@ mod circuit;
 mod cli_support;
 mod made;
 mod remembered;
+mod unproven;
 mod vectors;
 mod witness;
