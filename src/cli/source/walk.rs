@@ -54,13 +54,11 @@ fn walk_store(
     verifier: &mut Verifier,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let last = match store.head() {
-        Ok(Some((last, _))) => last,
+    // A head that cannot be read is told where the rows are read, at its place.
+    let (last, mut unread) = match store.head() {
+        Ok(Some((last, _))) => (last, None),
         Ok(None) => return Ok(()),
-        Err(error) => {
-            tampered(error, None, verifier)?;
-            Seq(INTEGER_MAX)
-        }
+        Err(error) => (Seq(INTEGER_MAX), Some(error)),
     };
     let progress = output.progress("verifying", last.0.saturating_add(1));
     let mut next = Seq::ZERO;
@@ -71,6 +69,7 @@ fn walk_store(
             Ok(batch) => batch,
             Err(error) => {
                 tampered(error, Some(next), verifier)?;
+                unread = None;
                 match beyond(store, next, last)? {
                     Some(seq) => next = seq,
                     None => break,
@@ -87,6 +86,9 @@ fn walk_store(
             progress.advance();
         }
         next = batch.last().map_or(last, |(seq, _)| *seq).next();
+    }
+    if let Some(error) = unread {
+        tampered(error, None, verifier)?;
     }
     for commitment in verifier.committed() {
         match store.capture(&commitment) {
