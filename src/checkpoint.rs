@@ -122,6 +122,15 @@ impl Vouched {
     pub fn has(&self, witness: &VerifierKey) -> bool {
         self.witnesses.iter().any(|(known, _)| known == witness)
     }
+
+    /// What is to be said of each of these witnesses that did not cosign.
+    pub fn missing(&self, demanded: &[VerifierKey]) -> impl Iterator<Item = String> {
+        let missing = demanded.iter().filter(|witness| !self.has(witness));
+        missing.map(|witness| {
+            let name = witness.name();
+            format!("expected a cosignature by {name}, found none")
+        })
+    }
 }
 
 /// A checkpoint with its signatures.
@@ -174,7 +183,8 @@ impl SignedCheckpoint {
 
     /// A cosignature of it by the witness whose key `signer` is, at a time in seconds since 1970.
     pub fn cosign(&self, witness: &VerifierKey, signer: &SigningKey, time: u64) -> Signature {
-        witness.line(Some(time), &signer.cosign(time, self.note.text()))
+        // Its text was read as a checkpoint's.
+        witness.line(Some(time), &signer.cosign_note(time, self.note.text()))
     }
 
     /// Adds a signature line.

@@ -128,12 +128,9 @@ impl Demand {
                           --witness; found none";
             return vec![fault(seq, "checkpoint", detail.to_owned())];
         }
-        let missing = self.witnesses.iter().filter(|it| !vouched.has(it));
+        let missing = vouched.missing(&self.witnesses);
         missing
-            .map(|witness| {
-                let detail = format!("expected a cosignature by {}, found none", witness.name());
-                fault(seq, "witness", detail)
-            })
+            .map(|detail| fault(seq, "witness", detail))
             .collect()
     }
 }

@@ -184,7 +184,19 @@ impl SigningKey {
     }
 
     /// The signature of a witness over a checkpoint's text and the time, in seconds since 1970.
-    pub fn cosign(&self, time: u64, checkpoint_text: &str) -> [u8; 64] {
+    ///
+    /// # Errors
+    ///
+    /// Any other text: a witness vouches for ledgers alone.
+    pub fn cosign(&self, time: u64, checkpoint_text: &str) -> Result<[u8; 64], NotACheckpoint> {
+        if !checkpoint_text.starts_with(ORIGIN_PREFIX) {
+            return Err(NotACheckpoint);
+        }
+        Ok(self.cosign_note(time, checkpoint_text))
+    }
+
+    /// The same of any note, as other programs cosign them.
+    pub(crate) fn cosign_note(&self, time: u64, checkpoint_text: &str) -> [u8; 64] {
         self.0
             .sign(&cosignature_message(time, checkpoint_text))
             .to_bytes()
@@ -242,7 +254,7 @@ mod tests {
         let signatures = [
             key.sign(text.as_bytes()),
             key.sign_checkpoint(&text).unwrap(),
-            key.cosign(5, &text),
+            key.cosign(5, &text).unwrap(),
         ];
         for (at, message) in messages.iter().enumerate() {
             for (by, signature) in signatures.iter().enumerate() {
@@ -252,6 +264,7 @@ mod tests {
         for other in [&messages[0], &messages[2]] {
             let other = std::str::from_utf8(other).unwrap();
             assert_eq!(key.sign_checkpoint(other), Err(NotACheckpoint));
+            assert_eq!(key.cosign(5, other), Err(NotACheckpoint));
         }
     }
 

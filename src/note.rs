@@ -340,7 +340,7 @@ mod tests {
         let mut note = Note::parse(COSIGNED.as_bytes()).unwrap();
         let witness = key(OTHER_KEY);
         let (time, text) = (1_679_315_147, note.text().to_owned());
-        let line = witness.line(Some(time), &signer.cosign(time, &text));
+        let line = witness.line(Some(time), &signer.cosign_note(time, &text));
         assert_eq!(line.to_string(), OTHER_LINE);
         note.add(OTHER_LINE.parse().unwrap());
         let known = [witness];
@@ -348,14 +348,14 @@ mod tests {
         assert_eq!(told, [("witness.example.com/w1", Some(time))]);
         // The same signature under another time, or a time beyond what there may be.
         for time in [time + 1, COSIGNED_MAX + 1] {
-            let line = known[0].line(Some(time), &signer.cosign(1_679_315_147, &text));
+            let line = known[0].line(Some(time), &signer.cosign_note(1_679_315_147, &text));
             let note = Note::new(text.clone(), line);
             assert!(note.signed(&known).is_err(), "{time}");
         }
         let late = COSIGNED_MAX + 1;
         let note = Note::new(
             text.clone(),
-            known[0].line(Some(late), &signer.cosign(late, &text)),
+            known[0].line(Some(late), &signer.cosign_note(late, &text)),
         );
         assert!(note.signed(&known).is_err());
     }

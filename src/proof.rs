@@ -16,6 +16,7 @@
 use crate::chain::{ChainFault, VerifiedEvent, Walk, split};
 use crate::checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint, parse_size};
 use crate::format;
+use crate::merkle::TreeHead;
 use crate::merkle_proof::{self, ProofFault};
 use crate::note::{NOTE_BYTES_MAX, from_base64, to_base64};
 use crate::types::{Digest, Leaf, Seq};
@@ -92,14 +93,24 @@ impl InclusionProof {
     ///
     /// All that is wrong with the record.
     pub fn event(&self) -> Result<VerifiedEvent, Vec<ChainFault>> {
-        // Of the event before nothing is known but the leaf that this one names.
-        let decoded = split(&self.record).and_then(|(_, bytes)| format::decode(bytes));
-        let before = match (self.index, decoded) {
-            (Seq(0), _) | (_, Err(_)) => None,
-            (Seq(index), Ok(event)) => Some((Seq(index - 1), event.prev)),
-        };
-        let mut walk = Walk::after(before);
+        let before = self.index.0.checked_sub(1).map(Seq);
+        let mut walk = Walk::after(before.and_then(|seq| Some((seq, self.leaf_before()?))));
         walk.step(self.index, &self.record)
+    }
+
+    /// The leaf of the event before. At an odd position it is the first hash, at 1 the ledger's id;
+    /// at an even one nothing is known of it but what the event says.
+    fn leaf_before(&self) -> Option<Leaf> {
+        let named = || {
+            let (_, bytes) = split(&self.record).ok()?;
+            Some(format::decode(bytes).ok()?.prev)
+        };
+        match self.index {
+            Seq(1) => Some(Leaf(self.checkpoint.checkpoint().ledger.0)),
+            Seq(index) if index % 2 == 1 => self.path.first().map(|hash| Leaf(hash.0)),
+            Seq(_) => None,
+        }
+        .or_else(named)
     }
 
     /// Checks that the record is the checkpoint's event of that position.
@@ -145,12 +156,15 @@ pub struct ConsistencyProof {
 
 impl ConsistencyProof {
     /// The proof that a checkpoint, of which `leaves` are the leaves, continues the tree of its
-    /// first `old`. `None` if that is more.
+    /// first `old`. `None` if that is more, or they are not those of the checkpoint.
     pub fn new(
         old: u64,
         leaves: &[Leaf],
         checkpoint: SignedCheckpoint,
     ) -> Option<ConsistencyProof> {
+        if TreeHead::of(leaves) != checkpoint.checkpoint().tree {
+            return None;
+        }
         let path = merkle_proof::consistency(leaves, old)?;
         Some(ConsistencyProof {
             old,

@@ -53,7 +53,8 @@ pub fn of_inclusion(proof: &InclusionProof, trusted: &Trusted) -> ProofReport {
     // Without anybody trusted, the event's own signer is a key whose signature can be checked.
     let signer = event.as_ref().map(|event| event.event().key);
     let vouched = vouched(&proof.checkpoint, signer, trusted, &mut faults);
-    missing(&vouched, trusted, &mut faults);
+    let missing = vouched.missing(&trusted.witnesses);
+    faults.extend(missing.map(|detail| fault(None, "witness", detail)));
     let trust = trust_in(&vouched, trusted);
     let size = proof.checkpoint.checkpoint().tree.size;
     let mut not_proven = of_trust(trust, &vouched);
@@ -94,7 +95,8 @@ pub fn of_consistency(
     }
     let vouched_old = vouched(old, None, trusted, &mut faults);
     let vouched = vouched(&proof.checkpoint, None, trusted, &mut faults);
-    missing(&vouched, trusted, &mut faults);
+    let missing = vouched.missing(&trusted.witnesses);
+    faults.extend(missing.map(|detail| fault(None, "witness", detail)));
     let trust = match (trust_in(&vouched, trusted), trust_in(&vouched_old, trusted)) {
         (Trust::Key | Trust::WitnessOnly, Trust::Nobody) => Trust::OldUnsigned,
         (newer, _) => newer,
@@ -148,14 +150,6 @@ fn vouched(
             faults.push(fault(None, "checkpoint", error.to_string()));
             Vouched::default()
         }
-    }
-}
-
-/// Notes the witnesses that were demanded and did not cosign.
-fn missing(vouched: &Vouched, trusted: &Trusted, faults: &mut Vec<Fault>) {
-    for witness in trusted.witnesses.iter().filter(|it| !vouched.has(it)) {
-        let detail = format!("expected a cosignature by {}, found none", witness.name());
-        faults.push(fault(None, "witness", detail));
     }
 }
 

@@ -120,7 +120,7 @@ pub fn authenticate(
 /// Whether the checkpoint of a request, which a trusted key signed, is to be kept and cosigned.
 ///
 /// The very checkpoint that is kept is cosigned again whatever the old size, so that a request
-/// whose answer was lost can be repeated as it was.
+/// whose answer was lost can be repeated as it was. From its own size on there is nothing to show.
 ///
 /// # Errors
 /// Why it is not. Nothing is to be kept then but evidence.
@@ -131,15 +131,15 @@ pub fn judge(request: &ConsistencyProof, kept: Option<&Checkpoint>) -> Result<()
         return Err(WitnessRefusal::OldSize { size, old });
     }
     let known = kept.map_or(TreeHead::of(&[]), |kept| kept.tree);
-    if known.size == size {
-        return match known.root == tree.root {
-            true => Ok(()),
-            false => Err(WitnessRefusal::Fork { known, found: tree }),
-        };
+    if known.size == size && known.root != tree.root {
+        return Err(WitnessRefusal::Fork { known, found: tree });
     }
     if known.size != old {
         let known = known.size;
-        return Err(WitnessRefusal::Conflict { known, old });
+        return match known == size {
+            true => Ok(()),
+            false => Err(WitnessRefusal::Conflict { known, old }),
+        };
     }
     let shown = merkle_proof::check_consistency(&known, &tree, &request.path);
     shown.map_err(|fault| WitnessRefusal::BadProof {

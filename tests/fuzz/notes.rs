@@ -65,6 +65,7 @@ impl Known {
                 key.line(None, &signature.expect("it is a checkpoint"))
             };
             let cosigned = Who::Carol.signing_key().cosign(COSIGNED, text);
+            let cosigned = cosigned.expect("it is a checkpoint");
             let cosigned = witness.line(Some(COSIGNED), &cosigned);
             let one = Note::new(text.clone(), by(Who::Root, root));
             let mut all = one.clone();

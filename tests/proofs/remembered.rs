@@ -131,6 +131,27 @@ fn a_checkpoint_of_one_event_whose_root_is_not_the_id_is_no_checkpoint() {
 }
 
 #[test]
+fn from_its_own_size_on_there_is_nothing_to_show() {
+    let machine = Machine::new();
+    let root = ledger(&machine);
+    let witness = witness_of(&machine, &root);
+    let path = request(&root, 0);
+    let add = format!("witness add {}", path.display());
+    witness.ok(&add);
+    let text = fs::read_to_string(&path).unwrap();
+    let (_, checkpoint) = text.split_once("\n\n").unwrap();
+    let hash = "A".repeat(43) + "=\n";
+    fs::write(&path, format!("old 5\n{hash}\n{checkpoint}")).unwrap();
+    let document = witness.no(&add);
+    assert_eq!(code(&document), "bad_proof");
+    assert_eq!(document["error"]["details"]["status"], 422);
+    for repeated in ["old 5\n", "old 0\n"] {
+        fs::write(&path, format!("{repeated}\n{checkpoint}")).unwrap();
+        witness.ok(&add);
+    }
+}
+
+#[test]
 fn forks_do_not_fill_the_disk_and_a_repeat_replaces_nothing() {
     let machine = Machine::new();
     let root = ledger(&machine);

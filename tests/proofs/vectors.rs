@@ -3,11 +3,11 @@
 //! The form is that of the other vectors: lines `name: value`, an empty line, and then the data.
 
 use super::made::{COSIGNED, Made, alice, cosigned, root, witness, witness_key};
-use handoff_ledger::checkpoint::SignedCheckpoint;
+use handoff_ledger::checkpoint::{Checkpoint, SignedCheckpoint};
 use handoff_ledger::note::{from_base64, to_base64};
 use handoff_ledger::proof::Proof;
 use handoff_ledger::proof_report::{self, Trusted};
-use handoff_ledger::types::Digest;
+use handoff_ledger::types::{Digest, LedgerId};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -251,11 +251,17 @@ fn tampered() -> Vec<Case> {
         .unwrap()
         .to_owned();
     let mut late = made.checkpoint(size);
-    let cosigned_then = witness_key(1).cosign(COSIGNED, late.note().text());
+    let cosigned_then = witness_key(1).cosign(COSIGNED, late.note().text()).unwrap();
     late.add(witness(1).line(Some(COSIGNED + 1), &cosigned_then));
     // Two histories that part after the first four events.
     let mut forked = Made::of("verified-handoff");
     forked.leaves[4].0[0] ^= 1;
+    // The trees are those events' but for one leaf, or one id, that the event names otherwise.
+    let other_ledger = Checkpoint {
+        ledger: LedgerId([7; 32]),
+        ..made.statement(size)
+    };
+    let other_ledger = SignedCheckpoint::sign(other_ledger, &root()).unwrap();
     let dangling = format!("{size}\n");
     vec![
         case(
@@ -285,8 +291,20 @@ fn tampered() -> Vec<Case> {
         case(
             "tampered-inclusion-record",
             "the record is another event's",
-            &["seq", "inclusion"],
+            &["seq", "link", "inclusion"],
             altered(&|it| it.record.clone_from(&made.records[6])),
+        ),
+        case(
+            "tampered-inclusion-link",
+            "the event before is another than the event names",
+            &["link"],
+            forked.inclusion(5).to_string(),
+        ),
+        case(
+            "tampered-inclusion-ledger",
+            "the second event names another first one than the checkpoint",
+            &["link"],
+            made.inclusion_at(1, size, other_ledger).to_string(),
         ),
         case(
             "tampered-inclusion-signature",

@@ -72,9 +72,11 @@ pub(super) fn prove(
             let old = from.unwrap_or_default().0;
             told.insert("from".to_owned(), json!(old));
             let size = signed.checkpoint().tree.size;
+            if old > size {
+                return Err(shorter(old, size));
+            }
             let proof = ConsistencyProof::new(old, &leaves, signed);
-            let proof = proof.ok_or_else(|| shorter(old, size))?;
-            proof.to_string()
+            proof.ok_or_else(changed)?.to_string()
         }
     };
     write(
