@@ -2,7 +2,7 @@
 
 use rustix::fs::{Mode, OFlags};
 use std::fmt;
-use std::fs::{DirBuilder, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{
     DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 
 /// Mode of every folder that is made here: its owner's alone.
 const FOLDER_MODE: u32 = 0o700;
+/// Mode of a file that is its owner's alone.
+const PRIVATE_MODE: u32 = 0o600;
+/// Mode of a file for others, from which the umask takes away.
+const SHARED_MODE: u32 = 0o666;
 /// How long a change of a file waits for another one to end.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// How long it sleeps between two looks.
@@ -207,16 +211,19 @@ pub(super) enum Present {
 /// Makes a file that only its owner can read (0600), whole or not at all: written beside its
 /// place under another name, synced, then given its name, and the folder synced.
 pub(super) fn write(path: &Path, bytes: &[u8], present: Present) -> Result<(), FileError> {
-    let folder = folder_of(path);
+    place(path, beside(path, bytes, PRIVATE_MODE)?, present)
+}
+
+/// Gives a file that was written beside its place its name, for good.
+fn place(path: &Path, file: tempfile::NamedTempFile, present: Present) -> Result<(), FileError> {
     let failed = || FileError::io("write", path);
-    let file = beside(path, bytes)?;
     file.as_file().sync_all().map_err(failed())?;
     let placed = match present {
         Present::Replace => file.persist(path),
         Present::Keep => file.persist_noclobber(path),
     };
     match placed {
-        Ok(_) => sync_folder(folder),
+        Ok(_) => sync_folder(folder_of(path)),
         Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
             Err(FileError::Exists {
                 path: path.to_owned(),
@@ -229,16 +236,17 @@ pub(super) fn write(path: &Path, bytes: &[u8], present: Present) -> Result<(), F
 /// As [`write`] in the place of what is there, but not synced: a power cut may take it, or leave
 /// it empty. For what is written often and can do without.
 pub(super) fn note(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    match beside(path, bytes)?.persist(path) {
+    match beside(path, bytes, PRIVATE_MODE)?.persist(path) {
         Ok(_) => Ok(()),
         Err(refused) => Err(FileError::io("write", path)(refused.error)),
     }
 }
 
-fn beside(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, FileError> {
+fn beside(path: &Path, bytes: &[u8], mode: u32) -> Result<tempfile::NamedTempFile, FileError> {
     let failed = || FileError::io("write", path);
     let mut file = tempfile::Builder::new()
         .prefix(".new-")
+        .permissions(Permissions::from_mode(mode))
         .tempfile_in(folder_of(path))
         .map_err(failed())?;
     file.write_all(bytes).map_err(failed())?;
@@ -269,27 +277,14 @@ pub fn read_given(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
     Ok(read(path, max, Links::Follow)?.bytes)
 }
 
-/// Writes a new file for others to read, synced; one that is there already is left alone, as is
-/// what a link leads to.
+/// Writes a new file for others to read as far as the umask lets them: as it is written with
+/// [`write`]. One that is there already is left alone, as is what a link leads to.
 ///
 /// # Errors
 ///
 /// [`FileError::Exists`]; what the system refused, and then no file is left.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let path = path.to_owned();
-            return Err(FileError::Exists { path });
-        }
-        Err(error) => return Err(FileError::io("write", path)(error)),
-    };
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    if written.is_err() {
-        // Nothing is left to be said beyond why it failed.
-        let _ = std::fs::remove_file(path);
-    }
-    written.map_err(FileError::io("write", path))
+    place(path, beside(path, bytes, SHARED_MODE)?, Present::Keep)
 }
 
 /// Another process is changing a file and does not end.
@@ -345,5 +340,41 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_file_is_never_seen_by_halves_and_is_as_open_as_any_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = vec![7; 8 * 1024 * 1024];
+        let whole = u64::try_from(bytes.len()).unwrap();
+        for round in 0..8 {
+            let path = folder.path().join(format!("new-{round}"));
+            let seen = std::thread::scope(|scope| {
+                let writer = scope.spawn(|| write_new(&path, &bytes).unwrap());
+                let mut seen = Vec::new();
+                while !writer.is_finished() {
+                    seen.extend(path.metadata().map(|found| found.len()));
+                }
+                seen
+            });
+            assert!(seen.iter().all(|length| *length == whole), "{seen:?}");
+            assert_eq!(path.metadata().unwrap().len(), whole);
+            std::fs::remove_file(path).unwrap();
+        }
+        let (new, other) = (folder.path().join("new"), folder.path().join("other"));
+        write_new(&new, b"text").unwrap();
+        File::create(&other).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode(&new), mode(&other));
+        // What is there stays, and nothing is left beside it.
+        let refused = write_new(&new, b"another").unwrap_err();
+        assert!(matches!(refused, FileError::Exists { .. }), "{refused}");
+        assert_eq!(std::fs::read(&new).unwrap(), b"text");
+        assert_eq!(folder.path().read_dir().unwrap().count(), 2);
     }
 }
