@@ -367,6 +367,66 @@ fn only_an_admin_erases_and_only_what_there_is() {
     );
 }
 
+/// Takes a capture out of the file as somebody would who has the file alone: no event says so.
+fn take(ledger: &Path, commitment: &str) {
+    let file = Connection::open(ledger).unwrap();
+    let triggers: Vec<(String, String)> = file
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+        .unwrap()
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    for (name, _) in &triggers {
+        file.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
+    }
+    let delete = format!("DELETE FROM capture WHERE commitment = x'{commitment}'");
+    assert_eq!(file.execute(&delete, []).unwrap(), 1);
+    for (_, sql) in &triggers {
+        file.execute_batch(sql).unwrap();
+    }
+}
+
+/// The commitment to what a receipt kept of standard output.
+fn commitment_of(root: &Agent, receipt: u64) -> String {
+    let shown = root.ok(&format!("show {receipt}"));
+    let kept = &shown["body"]["outputs"]["stdout"]["kept"]["commitment"];
+    kept.as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_went_without_a_word_is_not_signed_for_as_erased() {
+    let (machine, root, lost) = printed("that somebody took");
+    machine.write("other.txt", "that is there");
+    let other = root.ok("probe --extract sha256 -- cat other.txt")["receipt"]
+        .as_u64()
+        .unwrap();
+    let (gone, kept) = (commitment_of(&root, lost), commitment_of(&root, other));
+    take(&machine.ledger(), &gone);
+    let head = root.ok("head")["head"]["seq"].clone();
+    for what in [lost.to_string(), format!("{lost} {gone}")] {
+        let document = root.no(&format!("erase {what} --reason R"));
+        let refused = ["already_missing", "nothing_kept"];
+        assert!(refused.contains(&code(&document)), "{document}");
+    }
+    let document = root.no(&format!("erase {lost} --reason R"));
+    assert_eq!(
+        document["error"]["details"]["missing"],
+        serde_json::json!([gone])
+    );
+    assert_eq!(root.ok("head")["head"]["seq"], head, "nothing was written");
+    // Beside what is there it is told, and not counted.
+    let erased = root.ok(&format!("erase {lost} {other} --reason R"));
+    assert_eq!(erased["commitments"], serde_json::json!([kept]));
+    assert_eq!(erased["missing"], serde_json::json!([gone]));
+    let event = root.ok(&format!("show {}", erased["seq"]));
+    assert_eq!(event["body"]["commitments"], serde_json::json!([kept]));
+    assert_eq!(
+        code(&root.no(&format!("erase {lost} --reason R"))),
+        "already_missing"
+    );
+}
+
 #[test]
 fn an_axis_whose_salt_is_erased_is_unverifiable() {
     let machine = Machine::new();

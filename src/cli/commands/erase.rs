@@ -24,6 +24,8 @@ struct Found {
     commitments: BTreeSet<Digest>,
     /// What went before, and with which event.
     before: BTreeSet<Digest>,
+    /// What is gone and no event says so: nobody is to sign that it was erased now.
+    missing: BTreeSet<Digest>,
     /// Receipts whose redacted value is compared by a salt that goes.
     redacted: BTreeSet<Seq>,
 }
@@ -48,12 +50,18 @@ pub(super) fn run(
     let Found {
         commitments,
         before,
+        missing,
         redacted,
     } = found;
     let before: Vec<Digest> = before.into_iter().collect();
+    let missing: Vec<Digest> = missing.into_iter().collect();
+    if commitments.is_empty() && !missing.is_empty() {
+        return Err(already_missing(&missing));
+    }
     if commitments.is_empty() {
         let head = context.head()?;
-        let body = json!({ "seq": null, "commitments": [], "erased_before": before });
+        let body =
+            json!({ "seq": null, "commitments": [], "erased_before": before, "missing": [] });
         let line = "nothing left to erase: all of it was erased before";
         return Ok(wrote(output, "erase", &head, line, body));
     }
@@ -77,6 +85,11 @@ pub(super) fn run(
         appended.outcome,
         all.len()
     );
+    for commitment in &missing {
+        line.push_str(&format!(
+            "\n{commitment} was gone before, and no event says why: this one does not speak of it"
+        ));
+    }
     for receipt in &redacted {
         line.push_str(&format!(
             "\nthe salt of receipt {receipt} is gone: axes recorded on it are unverifiable from \
@@ -87,9 +100,21 @@ pub(super) fn run(
         "seq": appended.outcome,
         "commitments": all,
         "erased_before": before,
+        "missing": missing,
         "unverifiable_receipts": redacted,
     });
     Ok(wrote(output, "erase", &appended.head, &line, body))
+}
+
+/// What went without an event is a loss, and an erasure now would pass it off as meant.
+fn already_missing(missing: &[Digest]) -> Failure {
+    let message = format!(
+        "{} of what is named is gone already, and no event says that it was erased",
+        missing.len()
+    );
+    Failure::no("already_missing", message)
+        .next("handoff verify, which tells what is missing; a backup may hold it")
+        .details(json!({ "missing": missing }))
 }
 
 fn find(
@@ -106,11 +131,12 @@ fn find(
                 let message = format!("nothing was kept of the output of receipt {seq}");
                 return Err(Failure::no("nothing_kept", message).next(look(seq)));
             }
-            if receipt.redacted.is_some() {
-                found.redacted.insert(seq);
+            for (_, commitment) in &kept {
+                sort(context, state, *commitment, found)?;
             }
-            for (_, commitment) in kept {
-                sort(context, state, commitment, found)?;
+            let mut kept = kept.iter();
+            if receipt.redacted.is_some() && kept.any(|(_, it)| found.commitments.contains(it)) {
+                found.redacted.insert(seq);
             }
         }
         Erasable::Commitment(commitment) => {
@@ -133,12 +159,13 @@ fn sort(
     commitment: Digest,
     found: &mut Found,
 ) -> Result<(), Failure> {
-    let is_gone = context.ledger.store().capture(&commitment)?.is_none();
-    if is_gone && state.erased().contains_key(&commitment) {
-        found.before.insert(commitment);
-    } else {
-        found.commitments.insert(commitment);
-    }
+    let is_kept = context.ledger.store().capture(&commitment)?.is_some();
+    let goes_to = match (is_kept, state.erased().contains_key(&commitment)) {
+        (true, _) => &mut found.commitments,
+        (false, true) => &mut found.before,
+        (false, false) => &mut found.missing,
+    };
+    goes_to.insert(commitment);
     Ok(())
 }
 
