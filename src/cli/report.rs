@@ -2,6 +2,7 @@
 
 use crate::credential;
 use crate::types::Seq;
+use crate::verify::Verification;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -47,6 +48,21 @@ impl Exit {
             Exit::Environment => 5,
             Exit::Indeterminate => 6,
             Exit::NotRun => 125,
+        }
+    }
+}
+
+/// What a command that verifies ends with.
+impl From<Verification> for Exit {
+    fn from(result: Verification) -> Exit {
+        match result {
+            Verification::Verified => Exit::Yes,
+            Verification::Tampered | Verification::Unlawful => Exit::Integrity,
+            Verification::Error => Exit::Environment,
+            Verification::Undetermined
+            | Verification::Incomplete
+            | Verification::Empty
+            | Verification::SelfConsistent => Exit::CannotJudge,
         }
     }
 }

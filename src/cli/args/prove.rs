@@ -60,7 +60,9 @@ pub enum WitnessCommand {
     Key,
     /// Cosign a checkpoint that continues the one seen before
     #[command(after_help = "Example:\n  \
-        handoff prove --from 0 > request; handoff witness add request >> checkpoint")]
+        handoff checkpoint -o cp\n  \
+        handoff prove --from 0 --checkpoint cp > request\n  \
+        handoff witness add request >> cp")]
     Add {
         /// The request, as prove --from prints it (default: standard input)
         #[arg(value_name = "FILE")]

@@ -33,7 +33,7 @@ pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Res
             if let Some(next) = next(&report, evidence.as_deref()) {
                 output.line(&format!("next: {next}"));
             }
-            let exit = exit(report.result);
+            let exit = Exit::from(report.result);
             output.document(SCHEMA, exit, body(&report, file, &rollbacks));
             Ok(exit)
         }
@@ -180,18 +180,6 @@ fn witnesses(common: &Common, request: &Verify) -> Result<Vec<VerifierKey>, Fail
             let message = "a witness cosigns a checkpoint, which is given with --expect";
             Err(Failure::usage(message).next("the same command with --expect CHECKPOINT-FILE"))
         }
-    }
-}
-
-fn exit(result: Verification) -> Exit {
-    match result {
-        Verification::Error => Exit::Environment,
-        Verification::Tampered | Verification::Unlawful => Exit::Integrity,
-        Verification::Undetermined
-        | Verification::Incomplete
-        | Verification::Empty
-        | Verification::SelfConsistent => Exit::CannotJudge,
-        Verification::Verified => Exit::Yes,
     }
 }
 

@@ -3,17 +3,19 @@
 use super::log::body;
 use super::prove::read_checkpoint;
 use super::show::shown;
-use crate::cli::args::{Common, VerifyProof};
+use crate::checkpoint::SignedCheckpoint;
+use crate::cli::args::{Common, KeySource, VerifyProof};
 use crate::cli::context::{self, public_key};
 use crate::cli::output::Output;
 use crate::cli::report::{Exit, Failure};
-use crate::home;
+use crate::home::{self, FileError};
 use crate::proof::{InclusionProof, PROOF_BYTES_MAX, Proof, ProofError};
 use crate::proof_report::{self, ProofReport, Trusted};
 use crate::store::Record;
-use crate::types::Time;
+use crate::types::{PublicKey, Time};
 use crate::verify::Verification;
 use serde_json::{Value, json};
+use std::path::Path;
 
 const SCHEMA: &str = "handoff.verify_proof.v1";
 
@@ -22,24 +24,29 @@ pub(super) fn run(
     request: &VerifyProof,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let bytes = home::read_given(
-        &request.file,
-        u64::try_from(PROOF_BYTES_MAX).unwrap_or(u64::MAX),
-    )?;
-    let keys = common.trust.iter().map(public_key);
+    let keys = common.trust.iter().map(trusted_key);
     let witnesses = request.witnesses.iter().flat_map(|it| it.0.clone());
     let trusted = Trusted {
         keys: keys.collect::<Result<_, _>>()?,
         witnesses: witnesses.collect(),
     };
-    let proof = match Proof::parse(&bytes) {
+    let max = u64::try_from(PROOF_BYTES_MAX).unwrap_or(u64::MAX);
+    let parsed = match home::read_given(&request.file, max) {
+        Ok(bytes) => Proof::parse(&bytes),
+        Err(FileError::TooLarge { found, .. }) => {
+            let found = usize::try_from(found).unwrap_or(usize::MAX);
+            Err(ProofError::TooLarge { found })
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let proof = match parsed {
         Ok(proof) => proof,
         Err(error) => return Ok(no_proof(&error, output)),
     };
     let report = match (&proof, &request.old) {
         (Proof::Inclusion(proof), None) => proof_report::of_inclusion(proof, &trusted),
         (Proof::Consistency(proof), Some(old)) => {
-            proof_report::of_consistency(proof, &read_checkpoint(old)?, &trusted)
+            proof_report::of_consistency(proof, &older(old)?, &trusted)
         }
         (Proof::Inclusion(_), Some(_)) => {
             let message = "--old is for a proof that a ledger continues an older checkpoint";
@@ -56,9 +63,32 @@ pub(super) fn run(
         let command = context::command(&["handoff", "verify-proof", &file, "--trust", "KEY"]);
         output.line(&format!("next: {command}, with a key as its owner gave it"));
     }
-    let exit = exit(report.result);
+    let exit = Exit::from(report.result);
     output.document(SCHEMA, exit, told(&proof, &report));
     Ok(exit)
+}
+
+/// A key to trust; what cannot be one is a mistake of the command line, and shows nothing.
+fn trusted_key(source: &KeySource) -> Result<PublicKey, Failure> {
+    public_key(source).map_err(|failure| match failure.exit {
+        Exit::No => Failure {
+            exit: Exit::Usage,
+            ..failure
+        },
+        Exit::Yes
+        | Exit::Usage
+        | Exit::CannotJudge
+        | Exit::Integrity
+        | Exit::Environment
+        | Exit::Indeterminate
+        | Exit::NotRun => failure,
+    })
+}
+
+/// The older checkpoint. Who checks proofs has no ledger to make another one of.
+fn older(path: &Path) -> Result<SignedCheckpoint, Failure> {
+    let next = "the same command with --old FILE, the older checkpoint as it was kept";
+    read_checkpoint(path).map_err(|failure| failure.next(next))
 }
 
 /// What is no proof, or one no longer, shows nothing.
@@ -70,18 +100,6 @@ fn no_proof(error: &ProofError, output: &mut Output) -> Exit {
     let told = json!({ "result": result, "faults": [fault], "not_proven": [] });
     output.document(SCHEMA, exit, told);
     exit
-}
-
-fn exit(result: Verification) -> Exit {
-    match result {
-        Verification::Verified => Exit::Yes,
-        Verification::Tampered | Verification::Unlawful => Exit::Integrity,
-        Verification::Error => Exit::Environment,
-        Verification::Undetermined
-        | Verification::Incomplete
-        | Verification::Empty
-        | Verification::SelfConsistent => Exit::CannotJudge,
-    }
 }
 
 fn print(proof: &Proof, report: &ProofReport, output: &mut Output) {

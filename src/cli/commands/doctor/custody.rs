@@ -38,7 +38,12 @@ pub(super) fn home(folders: &Folders) -> Check {
                 custody.owner,
                 custody.mode
             );
-            let next = format!("chmod 700 {}", path.display());
+            let next = match custody.is_own() {
+                true => format!("chmod 700 {}", path.display()),
+                false => "folders of yours: XDG_DATA_HOME, XDG_CONFIG_HOME and XDG_STATE_HOME \
+                          name others"
+                    .to_owned(),
+            };
             return Check::warn(Name::Home, detail, next);
         }
     }

@@ -6,7 +6,7 @@ use crate::append::LedgerError;
 use crate::cli::args::{Common, Verify};
 use crate::cli::context::Context;
 use crate::cli::output::Output;
-use crate::cli::report::{Exit, Failure};
+use crate::cli::report::Failure;
 use crate::home::clock;
 use crate::home::paths::Folders;
 use crate::observation::AHEAD_MS_MAX;
@@ -67,17 +67,18 @@ fn ledger(report: &Report, path: &Path) -> Check {
         (None, None) => String::new(),
     };
     let told = format!("{told}{}{why}", report.result.as_str());
-    let exit = match report.result {
-        Verification::Verified | Verification::SelfConsistent => {
-            return Check::ok(Name::Ledger, told);
+    match report.result {
+        Verification::Verified | Verification::SelfConsistent => Check::ok(Name::Ledger, told),
+        Verification::Tampered
+        | Verification::Unlawful
+        | Verification::Undetermined
+        | Verification::Incomplete
+        | Verification::Empty
+        | Verification::Error => {
+            let failed = Found::Failed(report.result.into());
+            Check::new(Name::Ledger, failed, told).next("handoff verify")
         }
-        Verification::Tampered | Verification::Unlawful => Exit::Integrity,
-        Verification::Undetermined | Verification::Incomplete | Verification::Empty => {
-            Exit::CannotJudge
-        }
-        Verification::Error => Exit::Environment,
-    };
-    Check::new(Name::Ledger, Found::Failed(exit), told).next("handoff verify")
+    }
 }
 
 fn rollback(report: &Report) -> Check {
