@@ -33,6 +33,9 @@ const MORE_FAULTS: [(&str, Failing); 6] = [
     ("EROFS", Failing::Forever),
 ];
 
+/// More calls of each kind of sync than a command makes.
+const MOST_SYNCS: usize = 9;
+
 fn is_long() -> bool {
     std::env::var("HANDOFF_FAULTS").is_ok_and(|form| form == "long")
 }
@@ -383,6 +386,50 @@ fn walk(name: &str, task: &mut dyn Task) {
     assert!(
         tally.ended.contains_key(&Ended::Refused),
         "no fault was felt"
+    );
+}
+
+/// Whether a log of strace shows that the ledger's folder was synced after its journal went.
+fn folder_was_synced(log: &str) -> bool {
+    let mut after = log.rsplit("-journal\"").next().unwrap().lines();
+    after
+        .any(|line| line.contains("sync(") && line.contains("/.handoff>)") && line.ends_with("= 0"))
+}
+
+#[test]
+fn nothing_is_acknowledged_that_a_power_cut_may_take_with_its_folder() {
+    if !can_trace("nothing_is_acknowledged_that_a_power_cut_may_take_with_its_folder") {
+        return;
+    }
+    let mut task = Append(Project::new());
+    let log = task.0.machine.project.join("strace.log");
+    let mut open = 0;
+    for nth in 1..=MOST_SYNCS {
+        task.prepare();
+        let inject = |call: &str| format!("inject={call}:error=EIO:when={nth}+");
+        let options: Vec<String> = [
+            "-y",
+            "-e",
+            "trace=fsync,fdatasync,unlink",
+            "-e",
+            &inject("fsync"),
+            "-e",
+            &inject("fdatasync"),
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        let ended = traced(&task.command(), &log, &options).output().unwrap();
+        let text = std::fs::read_to_string(&log).unwrap();
+        let was_synced = folder_was_synced(&text);
+        match ended.status.code() {
+            Some(0) => assert!(was_synced, "from sync {nth} on: {text}"),
+            Some(6) => open += 1,
+            other => assert_eq!(other, Some(5), "from sync {nth} on: {ended:?}"),
+        }
+    }
+    assert!(
+        open > 0,
+        "no case was left open: the folder's sync is none of {MOST_SYNCS}"
     );
 }
 

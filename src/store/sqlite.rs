@@ -90,7 +90,7 @@ impl SqliteLedger {
             .persist_noclobber(&path)
             .map_err(|refused| not_placed(&path, &refused.error))?;
         // It has its name now; whether it keeps it through a power cut is what this makes sure of.
-        let synced = File::open(&folder).and_then(|folder| folder.sync_all());
+        let synced = sync_folder(&path);
         let unsure = |detail: String| StoreError::Indeterminate {
             first: Seq::ZERO,
             last,
@@ -182,7 +182,13 @@ impl SqliteLedger {
         }
         match same {
             0 => Err(error),
-            all if all == written.len() => Ok(()),
+            all if all == written.len() => {
+                // The journal's removal may be what failed: it must outlive a power cut.
+                let unsynced = |error: std::io::Error| {
+                    indeterminate(format!("then its folder could not be synced: {error}"))
+                };
+                sync_folder(&self.path).map_err(unsynced)
+            }
             some => Err(indeterminate(format!(
                 "then {some} of its records were there"
             ))),
@@ -232,6 +238,14 @@ fn closed() -> StoreError {
     StoreError::Io {
         doing: "use the ledger",
         detail: "it could not be opened again after a failed commit".to_owned(),
+    }
+}
+
+/// Syncs the folder of a file; the file itself, which SQLite has open, is not touched.
+fn sync_folder(path: &Path) -> Result<(), std::io::Error> {
+    match path.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
     }
 }
 
