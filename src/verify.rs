@@ -136,6 +136,12 @@ impl Verifier {
         self.faults.add(Fault { seq, kind, detail });
     }
 
+    /// Notes what is known outside and not met: however much else is wrong, it is listed.
+    fn fault_first(&mut self, fault: Fault) {
+        self.intact = false;
+        self.faults.add_first(fault);
+    }
+
     /// Notes why there may be more than what was read.
     pub fn incomplete(&mut self, why: impl Into<String>) {
         self.incomplete.push(why.into());
@@ -265,8 +271,8 @@ impl Verifier {
     /// As [`Verifier::finish`], with the state of the intact prefix.
     pub fn conclude(mut self, basis: Basis) -> (Report, State) {
         self.check_view();
-        for Fault { seq, kind, detail } in self.demand.faults(self.first) {
-            self.fault(seq, kind, detail);
+        for fault in self.demand.faults(self.first).into_iter().rev() {
+            self.fault_first(fault);
         }
         let head = self.head();
         let end = self.end(head.as_ref());
@@ -346,11 +352,11 @@ impl Verifier {
         };
         match self.seen_viewed {
             Some(found) if found == expected => {}
-            Some(found) => self.fault(
-                Some(seq),
-                "fork",
-                format!("this machine saw {expected} there, the ledger has {found}"),
-            ),
+            Some(found) => self.fault_first(Fault {
+                seq: Some(seq),
+                kind: "fork",
+                detail: format!("this machine saw {expected} there, the ledger has {found}"),
+            }),
             None => {
                 let end = self.last.map_or("without an event".to_owned(), |last| {
                     format!("at event {last}")
@@ -360,7 +366,11 @@ impl Verifier {
                 if self.outside.elsewhere {
                     self.not_proven(format!("that it is the newest: {detail}"));
                 } else {
-                    self.fault(Some(seq), "rollback", detail);
+                    self.fault_first(Fault {
+                        seq: Some(seq),
+                        kind: "rollback",
+                        detail,
+                    });
                 }
             }
         }
@@ -377,6 +387,8 @@ impl Verifier {
             return none;
         };
         let view = self.outside.view.map(|(seq, _)| seq);
+        // One beyond the end was told as such, and takes nothing from a demand that is met.
+        let view = view.filter(|seq| *seq <= head.seq);
         let (by, seq) = match (self.demand.seq(), view) {
             (Some(expect), Some(view)) if view > expect => (By::View, view),
             (Some(expect), _) => (self.demand.by(), expect),

@@ -99,6 +99,13 @@ impl<T> Listed<T> {
         }
     }
 
+    /// Adds an item before all others, of which the last is only counted if they are too many.
+    pub fn add_first(&mut self, item: T) {
+        self.total = self.total.saturating_add(1);
+        self.items.insert(0, item);
+        self.items.truncate(FAULTS_MAX);
+    }
+
     /// The first of them.
     pub fn items(&self) -> &[T] {
         &self.items
@@ -167,4 +174,17 @@ pub struct Report {
     pub incomplete: Vec<String>,
     /// What is not proven all the same.
     pub not_proven: Vec<String>,
+}
+
+impl Report {
+    /// Whether nothing is wrong with what was read, and it is all there is. The result alone does
+    /// not say so: it is the first of several that may apply.
+    pub fn is_whole(&self) -> bool {
+        self.faults.total() == 0 && self.incomplete.is_empty() && self.head.is_some()
+    }
+
+    /// Whether it has a root key, and somebody vouches for that.
+    pub fn is_trusted(&self) -> bool {
+        self.signer.root_key.is_some() && self.signer.basis != Basis::Unpinned
+    }
 }

@@ -3,9 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+#[path = "cli_support/forge.rs"]
+mod forge;
 mod machine;
 
-use handoff_ledger::store::Record;
+use handoff_ledger::store::sqlite::SqliteLedger;
+use handoff_ledger::store::{Record, Store as _, Transaction};
 use handoff_ledger::types::Seq;
 use handoff_ledger::verify::{Basis, Outside, Verification, Verifier};
 use machine::{Answer, Machine, Person};
@@ -549,4 +552,231 @@ fn the_pages_of_the_own_ledger_are_looked_at_too() {
     let answer = case.owner.run(&["verify"]);
     assert_eq!(answer.exit, Some(4), "{answer:?}");
     assert_eq!(answer.json["faults"][0]["kind"], "storage");
+}
+
+/// What this machine keeps of a person's ledgers: every file of the state folder, but for locks.
+fn kept(person: &Person) -> BTreeMap<PathBuf, Vec<u8>> {
+    let folder = person.home.join(".local/state/handoff");
+    let mut kept = BTreeMap::new();
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => drop(kept.insert(path.clone(), std::fs::read(path).unwrap())),
+            }
+        }
+    }
+    kept
+}
+
+/// The same key and pins on another machine.
+fn twin_of(case: &Case) -> Person {
+    let twin = case.machine.person("twin");
+    for folder in [".local/share", ".config"] {
+        let to = twin.home.join(folder);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        let copied = Command::new("cp")
+            .arg("-r")
+            .args([case.owner.home.join(folder), to])
+            .status();
+        assert!(copied.unwrap().success());
+    }
+    twin
+}
+
+#[test]
+fn what_is_only_read_in_another_file_or_refused_there_changes_nothing_that_is_remembered() {
+    let case = Case::new();
+    let named = ["--ledger", case.file.to_str().unwrap()];
+    let on_copy = |who: &Person, words: &[&str]| who.run(&[&named[..], words].concat());
+    let twin = twin_of(&case);
+    let open = ["session", "open", "--agent", "twin"];
+    let session = on_copy(&twin, &open).json["session"].to_string();
+    let before = kept(&case.owner);
+    let copy = case.snapshot();
+    let retract = ["--session", &session, "retract", "nosuch", "--reason", "x"];
+    for (words, exit) in [
+        (&retract[..], 1),
+        (&["checkpoint"], 0),
+        (&["prove", "1"], 0),
+        (&["doctor"], 0),
+        (&["--session", &session, "reverify", "--dry-run"], 0),
+        (&["resume", "--agent", "x", "--dry-run"], 0),
+        (&["session", "abandon", "77", "--reason", "x"], 1),
+        (&["verify"], 0),
+    ] {
+        let answer = on_copy(&case.owner, words);
+        assert_eq!(answer.exit, Some(exit), "{words:?}: {answer:?}");
+        assert_eq!(kept(&case.owner), before, "{words:?}");
+        assert_eq!(case.owner.run(&["head"]).exit, Some(0), "{words:?}");
+    }
+    assert_eq!(case.snapshot(), copy);
+    // The control: what was written to is this machine's own, and is remembered.
+    assert_eq!(on_copy(&case.owner, &open).exit, Some(0));
+    assert_ne!(kept(&case.owner), before);
+    assert_eq!(case.owner.run(&["head"]).error(), "rollback");
+    assert_eq!(on_copy(&case.owner, &["head"]).exit, Some(0));
+}
+
+#[test]
+fn what_else_is_wrong_does_not_hide_that_a_file_is_incomplete() {
+    let case = Case::new();
+    let trust = ["--trust", case.root.as_str()];
+    // An event that the rules refuse, and a journal beside.
+    let forger = forge::Forger::of(&case.file);
+    let seal = forger.newest("session.sealed");
+    forger.append(&case.owner.key(), seal.session, seal.body);
+    drop(forger);
+    let can = ["can", "good", "--session", "1"];
+    let answer = case.asks(&trust, &can);
+    assert_eq!(
+        answer.json["integrity"]["result"], "unlawful",
+        "the control"
+    );
+    std::fs::write(case.folder.join("copy.db-journal"), "x").unwrap();
+    let before = case.snapshot();
+    let write = ["session", "open", "--agent", "x"];
+    for words in [&can[..], &write, &["checkpoint"]] {
+        let answer = case.asks(&trust, words);
+        let told = (answer.exit, answer.error());
+        assert_eq!(told, (Some(3), "incomplete"), "{words:?}: {answer:?}");
+    }
+    let own = case.machine.file();
+    for words in [
+        &["state"][..],
+        &["export", "-o", "part.jsonl"],
+        &["compare", "copy.db", own.to_str().unwrap()],
+    ] {
+        let answer = case.asks(&trust, words);
+        assert_eq!(answer.exit, Some(3), "{words:?}: {answer:?}");
+    }
+    std::fs::remove_file(case.folder.join("part.jsonl")).unwrap();
+    assert_eq!(case.snapshot(), before, "the journal was not played back");
+}
+
+#[test]
+fn a_chain_whose_first_event_is_refused_is_trusted_by_nobody() {
+    let case = Case::new();
+    let key = case.owner.key();
+    let forger = forge::Forger::of(&case.file);
+    let first = forger.newest("ledger.opened");
+    drop(forger);
+    // The opening of a ledger is of no session.
+    let forged = handoff_ledger::event::Event {
+        session: Seq(5),
+        ..first
+    };
+    let record = Record(forge::signed(&key, &forged));
+    let file = case.folder.join("forged.db");
+    let begin = |ledger: &mut SqliteLedger| {
+        ledger.transact(|tx: &mut dyn Transaction| tx.append(&[record.clone()], &[]))
+    };
+    drop(SqliteLedger::create(&file, machine::PATIENCE, begin).unwrap());
+    let named = ["--ledger", "forged.db", "--trust", &case.root];
+    let asks = |folder: &Path, words: &[&str]| {
+        let mut command = case.auditor.command(words);
+        Answer::of(command.current_dir(folder).output().unwrap())
+    };
+    for words in [
+        &["can", "good", "--session", "1"][..],
+        &["session", "open", "--agent", "x"],
+        &["checkpoint"],
+    ] {
+        let answer = asks(&case.folder, &[&named[..], words].concat());
+        let told = (answer.exit, answer.error());
+        assert_eq!(told, (Some(3), "unpinned_root"), "{words:?}: {answer:?}");
+    }
+    // Nor where it is found upward.
+    let place = case.folder.join("project/.handoff");
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::rename(&file, place.join("ledger.db")).unwrap();
+    let accept = [
+        "acknowledge",
+        "--rollback",
+        "--reason",
+        "x",
+        "--trust",
+        &case.root,
+    ];
+    let answer = asks(&case.folder.join("project"), &accept);
+    assert_eq!(
+        (answer.exit, answer.error()),
+        (Some(3), "unpinned_root"),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn trust_that_cannot_be_read_takes_nothing_from_what_was_found() {
+    let case = Case::new();
+    case.alter("it is good", "it is evil");
+    let pins = case.auditor.folders().pins().unwrap();
+    std::fs::create_dir_all(pins.parent().unwrap()).unwrap();
+    let verify = |options: &[&str]| {
+        let words = [options, &["verify", "copy.db"]].concat();
+        Answer::of(case.command(&words).output().unwrap())
+    };
+    std::fs::write(&pins, "nonsense\n").unwrap();
+    let answer = verify(&[]);
+    assert_eq!(answer.exit, Some(4), "{answer:?}");
+    assert!(!answer.json["faults"].as_array().unwrap().is_empty());
+    assert_eq!(answer.json["signer"]["basis"], "unpinned");
+    let given = verify(&["--trust", &case.root]);
+    assert_eq!(given.json["signer"]["basis"], "given", "{given:?}");
+    std::fs::copy(case.machine.file(), &case.file).unwrap();
+    let answer = verify(&[]);
+    assert_eq!(answer.exit, Some(3), "{answer:?}");
+    let told = answer.json["not_proven"].to_string();
+    assert!(told.contains("not pinned: "), "{told}");
+    let answer = verify(&["--trust", "/nonexistent/key"]);
+    assert_eq!(answer.exit, Some(2), "{answer:?}");
+}
+
+#[test]
+fn an_imported_head_is_remembered_and_a_digest_is_of_the_whole_file() {
+    let case = Case::new();
+    let text = case.export_to("copy.jsonl");
+    let to = case.folder.join("imported.db");
+    let words = [
+        "import",
+        text.to_str().unwrap(),
+        "--to",
+        to.to_str().unwrap(),
+    ];
+    let head = case.auditor.does(&words)["head"].clone();
+    let id = case.machine.id();
+    let seen = case.auditor.view(&id).with_extension("seen");
+    let seen: Value = serde_json::from_slice(&std::fs::read(seen).unwrap()).unwrap();
+    assert_eq!(seen["head"]["seq"], head["seq"]);
+    assert_eq!(seen["head"]["leaf"], head["hash"]);
+
+    // Behind a line that is none, nothing is read.
+    let verify = || Answer::of(case.command(&["verify", "copy.jsonl"]).output().unwrap());
+    assert!(verify().json["file"]["sha256"].is_string());
+    let mut lines = std::fs::read_to_string(&text).unwrap();
+    lines.insert_str(lines.find('\n').unwrap() + 1, "nonsense\n");
+    std::fs::write(&text, lines).unwrap();
+    let answer = verify();
+    assert_eq!(answer.exit, Some(4), "{answer:?}");
+    assert!(answer.json["file"].is_null(), "{answer:?}");
+}
+
+#[test]
+fn a_demand_that_is_met_is_told_also_where_this_machine_saw_more() {
+    let case = Case::new();
+    let head = case.owner.does(&["head"])["head"]["line"].clone();
+    let head = head.as_str().unwrap();
+    case.owner.opens("later");
+    let verify = |options: &[&str]| {
+        let file = case.file.to_str().unwrap();
+        case.owner.does(&[options, &["verify", file]].concat())["end"].clone()
+    };
+    assert_eq!(verify(&[])["by"], "none", "the control");
+    let end = verify(&["--expect", head]);
+    assert_eq!(
+        (&end["by"], &end["proven"]),
+        (&"expect".into(), &true.into())
+    );
 }

@@ -77,11 +77,17 @@ impl Case {
             (Some(4), &"tampered".into()),
             "{what}"
         );
-        let faults = answer.json["faults"].as_array().unwrap();
-        assert!(
-            faults.iter().any(|it| it["kind"] == "rollback"),
-            "{what}: {answer:?}"
-        );
+        let named =
+            [".handoff/ledger.db", self.machine.file().to_str().unwrap()].map(str::to_owned);
+        let by_name = named.map(|file| self.root.run(&["verify", &file]));
+        for answer in by_name.iter().chain([&answer]) {
+            assert_eq!(answer.exit, Some(4), "{what}: {answer:?}");
+            let faults = answer.json["faults"].as_array().unwrap();
+            assert!(
+                faults.iter().any(|it| it["kind"] == "rollback"),
+                "{what}: {answer:?}"
+            );
+        }
         let out = self.machine.project.join("out.jsonl");
         let answer = self.root.run(&["export", "-o", out.to_str().unwrap()]);
         assert_eq!(
@@ -368,6 +374,16 @@ fn what_was_replaced_below_the_head_is_not_trusted_because_something_was_appende
 
 /// Replaces a record behind the triggers' back, and leaves the schema as it was.
 fn replace(machine: &Machine, seq: Seq, record: &Record) {
+    let row = i64::try_from(seq.0).unwrap();
+    let changed = without_triggers(machine, |file| {
+        let sql = "UPDATE event SET record = ?2 WHERE seq = ?1";
+        file.execute(sql, (row, &record.0)).unwrap()
+    });
+    assert_eq!(changed, 1);
+}
+
+/// Does something to the file behind the triggers' back, and leaves the schema as it was.
+fn without_triggers<T>(machine: &Machine, work: impl FnOnce(&Connection) -> T) -> T {
     let file = Connection::open(machine.file()).unwrap();
     let triggers: Vec<(String, String)> = file
         .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid")
@@ -379,12 +395,93 @@ fn replace(machine: &Machine, seq: Seq, record: &Record) {
     for (name, _) in &triggers {
         file.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
     }
-    let row = i64::try_from(seq.0).unwrap();
-    let sql = "UPDATE event SET record = ?2 WHERE seq = ?1";
-    assert_eq!(file.execute(sql, (row, &record.0)).unwrap(), 1);
+    let done = work(&file);
     for (_, sql) in &triggers {
         file.execute_batch(sql).unwrap();
     }
+    done
+}
+
+#[test]
+fn an_own_ledger_of_which_nothing_is_left_is_a_rollback() {
+    let case = Case::new();
+    without_triggers(&case.machine, |file| {
+        file.execute("DELETE FROM event", []).unwrap()
+    });
+    let file = case.machine.file();
+    let accept = ["acknowledge", "--rollback", "--reason", "gone"];
+    for words in [
+        &["head"][..],
+        &["state"],
+        &["session", "open", "--agent", "x"],
+        &["export", "-o", "out.jsonl"],
+        &accept,
+    ] {
+        let answer = case.root.run(words);
+        let told = (answer.exit, answer.error());
+        assert_eq!(told, (Some(4), "rollback"), "{words:?}: {answer:?}");
+    }
+    for words in [&["verify"][..], &["verify", file.to_str().unwrap()]] {
+        let answer = case.root.run(words);
+        let told = (answer.exit, &answer.json["faults"][0]["kind"]);
+        assert_eq!(told, (Some(4), &"rollback".into()), "{answer:?}");
+    }
+    // The control: to who never had it, it is empty.
+    let answer = case.machine.person("stranger").run(&["verify"]);
+    assert_eq!(answer.json["result"], "empty", "{answer:?}");
+}
+
+#[test]
+fn what_is_remembered_and_cannot_be_read_is_told_until_it_is_acknowledged() {
+    let case = Case::new();
+    let why = |reason| ["acknowledge", "--rollback", "--reason", reason];
+    std::fs::write(case.machine.file(), &case.old).unwrap();
+    case.root.does(&why("disk died"));
+    let seen = case.view().with_extension("seen");
+    for text in ["", "{}", "not json"] {
+        std::fs::write(&seen, text).unwrap();
+        // The view still knows: work goes on, nothing is replaced, and it is told.
+        case.root.does(&["session", "open", "--agent", "x"]);
+        assert_eq!(std::fs::read_to_string(&seen).unwrap(), text);
+        let told = case.root.does(&["verify"])["not_proven"].to_string();
+        assert!(told.contains("cannot be read"), "{told}");
+        let newest = std::fs::read(case.machine.file()).unwrap();
+        std::fs::write(case.machine.file(), &case.old).unwrap();
+        assert_eq!(case.root.run(&["head"]).error(), "rollback", "by the view");
+        std::fs::write(case.machine.file(), newest).unwrap();
+    }
+    case.lose_view();
+    for words in [&["head"][..], &["session", "open", "--agent", "y"]] {
+        let answer = case.root.run(words);
+        let told = (answer.exit, answer.error());
+        assert_eq!(told, (Some(5), "memory"), "{answer:?}");
+        let next = answer.json["error"]["next"].as_str().unwrap();
+        assert!(next.contains("acknowledge --rollback"), "{next}");
+    }
+    case.root.does(&why("memory lost"));
+    let kept = case.root.does(&["verify"])["rollbacks_accepted"][0].clone();
+    assert_eq!(kept["reason"], "memory lost");
+    assert!(kept["from"].is_null(), "{kept}");
+    case.root.does(&["head"]);
+}
+
+#[test]
+fn only_an_own_ledger_is_accepted_after_a_rollback_and_only_if_it_is_whole() {
+    let case = Case::new();
+    let copy = case.machine.project.join("copy.db");
+    std::fs::write(&copy, &case.old).unwrap();
+    let accept = ["acknowledge", "--rollback", "--reason", "whatever"];
+    let named = ["--ledger", copy.to_str().unwrap()];
+    let answer = case.root.run(&[&named[..], &accept].concat());
+    assert_eq!((answer.exit, answer.error()), (Some(1), "not_own"));
+    assert_eq!(std::fs::read(&copy).unwrap(), case.old);
+    std::fs::write(case.machine.file(), &case.old).unwrap();
+    let wal = case.machine.file().with_extension("db-wal");
+    std::fs::write(&wal, [7; 64]).unwrap();
+    let answer = case.root.run(&accept);
+    assert_eq!((answer.exit, answer.error()), (Some(3), "incomplete"));
+    std::fs::remove_file(wal).unwrap();
+    case.is_noticed("nothing was accepted");
 }
 
 #[test]

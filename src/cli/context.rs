@@ -1,24 +1,24 @@
 //! What a command works with: the ledger it found, the key, the pins, the session and the moment.
 
-use super::args::{Common, KeySource};
+use super::args::Common;
 use super::examined::{Answers, AnyLedger, Examined};
 use super::output::Output;
 pub use super::place::{Whose, current_folder, find, folders, whose, whose_is};
 use super::quote::shell_quoted;
 use super::report::{Exit, Failure};
 use super::tree;
+pub use super::trust::{Trust, basis, public_key, unpinned, untrusted};
 use crate::append::{Appended, LedgerError, Pen};
 use crate::home::clock;
 use crate::home::keys;
 use crate::home::paths::{self, Folders};
-use crate::home::pins::Pins;
 use crate::home::scope::Scope;
 use crate::home::view::{self, OwnLedger};
-use crate::key::{self, SigningKey};
+use crate::key::SigningKey;
 use crate::slice::Question;
 use crate::state::{Session, State};
 use crate::store::sqlite::{self, SqliteLedger};
-use crate::types::{Digest, Head, LedgerId, PublicKey, Seq, Time};
+use crate::types::{Digest, Head, Seq, Time};
 use crate::verdict::Asked;
 use crate::verify::Basis;
 use serde_json::Value;
@@ -57,11 +57,13 @@ impl<'a> Context<'a> {
     pub fn open(common: &'a Common) -> Result<Context<'a>, Failure> {
         let (folders, cwd) = (folders(common), current_folder(common)?);
         let (path, whose) = whose(common, &cwd, &folders)?;
-        match whose {
-            Whose::Own => {}
-            Whose::Unknown => Examined::of(common, &folders, &path)?.require_trusted()?,
-        }
-        let ledger = view::open(&path, &folders, wait(common))?;
+        let ledger = match whose {
+            Whose::Own => view::open(&path, &folders, wait(common))?,
+            Whose::Unknown => {
+                Examined::of(common, &folders, &path)?.require_trusted()?;
+                view::open_unlisted(&path, &folders, wait(common))?
+            }
+        };
         let context = Context::with(common, folders, ledger, path, cwd)?;
         context.check_expected()?;
         Ok(context)
@@ -306,16 +308,6 @@ impl<'a, L: Answers> Context<'a, L> {
     }
 }
 
-/// Exit 3: nobody vouches for the root.
-pub fn unpinned(root: &PublicKey, ledger: &LedgerId) -> Failure {
-    let message = format!(
-        "the root key {root} of ledger {} is not pinned on this machine",
-        ledger.short()
-    );
-    let next = "handoff trust add KEY, with the root key as its owner gave it to you";
-    Failure::cannot_judge("unpinned_root", message).next(next)
-}
-
 /// The code of "no session is open here".
 pub const NO_SESSION: &str = "no_session";
 
@@ -354,47 +346,6 @@ pub fn wait(common: &Common) -> Duration {
 pub fn key_path(common: &Common, folders: &Folders) -> Result<PathBuf, Failure> {
     let given = common.key.as_deref().map(Path::as_os_str);
     Ok(keys::resolve(given, &folders.keys()?)?)
-}
-
-/// The public key that an argument gives.
-///
-/// # Errors
-/// If it is none, or none that may be trusted.
-pub fn public_key(source: &KeySource) -> Result<PublicKey, Failure> {
-    let public = match source {
-        KeySource::Key(key) => *key,
-        KeySource::File(path) => keys::read_public(path.as_os_str())?,
-    };
-    match key::check(&public) {
-        Ok(_) => Ok(public),
-        Err(fault) => Err(Failure::no(
-            fault.code(),
-            format!("{public} is no key to trust: {fault}"),
-        )
-        .next("the same command with the key as `handoff key show` prints it")),
-    }
-}
-
-/// Where trust in a root comes from.
-///
-/// # Errors
-/// If pins or given keys cannot be read.
-pub fn basis(
-    common: &Common,
-    folders: &Folders,
-    ledger: &LedgerId,
-    root: &PublicKey,
-) -> Result<Basis, Failure> {
-    for source in &common.trust {
-        if public_key(source)? == *root {
-            return Ok(Basis::Given);
-        }
-    }
-    let pins = Pins::read(&folders.pins()?)?;
-    Ok(match pins.trusted_root(ledger, root) {
-        Some(_) => Basis::Pinned,
-        None => Basis::Unpinned,
-    })
 }
 
 /// A command to type next, quoted for a shell.

@@ -10,22 +10,23 @@
 //! is kept of it on this machine, and nothing is written where it lies.
 
 use super::args::Common;
-use super::context::{basis, unpinned};
+use super::context::{basis, command, untrusted};
+use super::known::Known;
 use super::output::Output;
+use super::place::Whose;
 use super::render::head_json;
 use super::report::{Exit, Failure};
 use super::source::{self, Opened};
 use crate::append::LedgerError;
 use crate::chain::{self, VerifiedEvent};
 use crate::hash;
-use crate::home::memory::Memory;
 use crate::home::paths::Folders;
 use crate::home::view::OwnLedger;
 use crate::rules::Refusal;
 use crate::slice::Question;
 use crate::state::State;
 use crate::store::{Capture, Read, Record};
-use crate::types::{Digest, Head, Leaf, LedgerId, Seq};
+use crate::types::{Digest, Head, Leaf, Seq};
 use crate::verify::{Basis, Outside, Report, Verification, Verifier};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -121,14 +122,15 @@ impl Examined {
     /// If it is neither, or cannot be read.
     pub fn of(common: &Common, folders: &Folders, path: &Path) -> Result<Examined, Failure> {
         let mut opened = source::file(path)?;
-        opened.keep_privately()?;
+        let known = Known::of(folders, &opened, path, Whose::Unknown)?;
         let mut verifier = Verifier::new(Outside {
             expect: common.expect.clone(),
-            view: seen(folders, &opened)?,
+            view: known.head,
             elsewhere: true,
             ..Outside::default()
         });
         source::walk(&mut opened, &mut verifier, &mut Output::mute())?;
+        known.tell(&mut verifier);
         let basis = match verifier.state().ledger() {
             Some(ledger) => basis(common, folders, &ledger.id, &ledger.root)?,
             None => Basis::Unpinned,
@@ -180,38 +182,19 @@ impl Examined {
         }
     }
 
-    /// Demands a chain that is whole and whose root is trusted.
+    /// Demands a chain that is whole, whose root is trusted, and that was judged to its end.
     ///
     /// # Errors
     /// What the file lacks.
     pub fn require_trusted(&self) -> Result<(), Failure> {
         let report = &self.report;
-        let shown = self.path.display();
-        let look = super::context::command(&["handoff", "verify", &self.path.to_string_lossy()]);
-        match (report.result, report.head, report.signer.root_key) {
-            (Verification::Tampered | Verification::Error, ..) => {
-                let first = report.faults.items().first();
-                let first = first.map_or(String::new(), |fault| format!(": {}", fault.detail));
-                let message = format!("{shown} is not the chain that was signed{first}");
-                Err(Failure::integrity("tampered", message).next(look))
-            }
-            (Verification::Incomplete, ..) => {
-                let message = format!("{shown} is incomplete: {}", report.incomplete.join("; "));
-                Err(Failure::cannot_judge("incomplete", message).next(look))
-            }
-            (_, None, _) | (Verification::Empty, ..) => {
-                Err(Failure::cannot_judge("empty", format!("{shown} has no event")).next(look))
-            }
-            (_, Some(head), Some(root)) if report.signer.basis == Basis::Unpinned => {
-                Err(unpinned(&root, &head.ledger))
-            }
-            (
-                Verification::Unlawful
-                | Verification::Undetermined
-                | Verification::SelfConsistent
-                | Verification::Verified,
-                ..,
-            ) => Ok(()),
+        let head = require_whole(report, &self.path)?;
+        if !report.is_trusted() {
+            return Err(untrusted(report.signer.root_key, &head.ledger));
+        }
+        match report.undetermined {
+            Some(seq) => Err(Failure::from(LedgerError::Undetermined(seq)).next(look(&self.path))),
+            None => Ok(()),
         }
     }
 
@@ -220,18 +203,40 @@ impl Examined {
     }
 }
 
-/// The head that this machine verified of the ledger that a file holds, if it did.
+/// The head of what was read from a file, if it is one chain without a fault, and all of it.
 ///
 /// # Errors
-/// If the file cannot be read.
-pub fn seen(folders: &Folders, opened: &Opened) -> Result<Option<(Seq, Leaf)>, Failure> {
-    let Some(first) = opened.first()? else {
-        return Ok(None);
-    };
-    // Without a folder of this user, or with one that cannot be believed, nothing is known.
-    let memory = Memory::of(folders, &LedgerId(first.leaf().0)).ok();
-    let seen = memory.and_then(|memory| memory.read().unwrap_or_default());
-    Ok(seen.map(|seen| (seen.head.seq, seen.head.leaf)))
+/// What the file lacks.
+pub fn require_whole(report: &Report, path: &Path) -> Result<Head, Failure> {
+    let shown = path.display();
+    if report.faults.total() > 0 {
+        let first = report.faults.items().first();
+        let first = first.map_or(String::new(), |fault| format!(": {}", fault.detail));
+        let message = format!("{shown} is not the chain that was signed{first}");
+        return Err(Failure::integrity("tampered", message).next(look(path)));
+    }
+    if !report.incomplete.is_empty() {
+        let message = format!("{shown} is incomplete: {}", report.incomplete.join("; "));
+        return Err(Failure::cannot_judge("incomplete", message).next(look(path)));
+    }
+    let empty = || Failure::cannot_judge("empty", format!("{shown} has no event"));
+    report.head.ok_or_else(|| empty().next(look(path)))
+}
+
+/// How a command ends at best that answers from what was read: no answer from what was tampered
+/// with, or of which there may be more, is a success.
+pub fn exit_at_best(report: &Report) -> Exit {
+    if report.faults.total() > 0 {
+        Exit::Integrity
+    } else if report.is_whole() {
+        Exit::Yes
+    } else {
+        Exit::CannotJudge
+    }
+}
+
+fn look(path: &Path) -> String {
+    command(&["handoff", "verify", &path.to_string_lossy()])
 }
 
 impl Answers for Examined {
@@ -254,6 +259,10 @@ impl Answers for Examined {
         let mut state = State::new();
         self.replay(Seq::ZERO, up_to, &mut |event, refusal, _| {
             state.apply_judged(event, refusal);
+            // What came after was not judged: that it is not refused says nothing.
+            if self.state.undetermined() == Some(event.event().seq) {
+                state.give_up();
+            }
         })?;
         Ok(state)
     }
@@ -323,20 +332,28 @@ impl AnyLedger {
         }
     }
 
-    /// How a command ends that would end so on a ledger without fault: of evidence that was
-    /// tampered with, or of which there may be more, no answer is a success.
+    /// How a command ends that would end so on a ledger without fault. Of evidence that is not
+    /// whole, or was not judged to its end, no answer is a success.
     pub fn exit(&self, exit: Exit) -> Exit {
         let AnyLedger::Evidence(examined) = self else {
             return exit;
         };
-        match examined.report.result {
-            Verification::Error => Exit::Environment,
-            Verification::Tampered => Exit::Integrity,
-            Verification::Incomplete | Verification::Empty => Exit::CannotJudge,
-            Verification::Unlawful
-            | Verification::Undetermined
-            | Verification::SelfConsistent
-            | Verification::Verified => exit,
+        match exit_at_best(&examined.report) {
+            Exit::Yes if examined.report.undetermined.is_some() => Exit::CannotJudge,
+            Exit::Yes => exit,
+            worse => worse,
+        }
+    }
+
+    /// Demands of evidence what [`Examined::require_trusted`] does; of this machine's own ledger
+    /// nothing, which was demanded when it was opened.
+    ///
+    /// # Errors
+    /// What the file lacks.
+    pub fn require_trusted(&self) -> Result<(), Failure> {
+        match self {
+            AnyLedger::Own(_) => Ok(()),
+            AnyLedger::Evidence(examined) => examined.require_trusted(),
         }
     }
 }
@@ -368,5 +385,86 @@ impl Answers for AnyLedger {
 
     fn integrity(&self) -> Option<Value> {
         self.answers().integrity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::append;
+    use crate::event::{LedgerOpened, Policy, SessionOpened};
+    use crate::home::view;
+    use crate::key::SigningKey;
+    use crate::store::sqlite::SqliteLedger;
+    use crate::store::{Store as _, Transaction};
+    use crate::types::Ascending;
+    use std::time::Duration;
+
+    const SESSIONS: u64 = 3;
+
+    /// A ledger of one opening and [`SESSIONS`] sessions.
+    fn ledger(folder: &Path, folders: &Folders) -> PathBuf {
+        let signer = SigningKey::from_seed([7; 32]);
+        let time = "2026-01-01T00:00:00.000Z".parse().unwrap();
+        let body = LedgerOpened {
+            name: "ledger".parse().unwrap(),
+            nonce: Digest([1; 32]),
+            policy: Policy {
+                asserted_values: false,
+                four_eyes: false,
+            },
+            rules: crate::event::RULES_VERSION,
+        };
+        let (record, _) = append::genesis(&signer, time, body.into()).unwrap();
+        let path = folder.join("ledger.db");
+        let begin = |ledger: &mut SqliteLedger| {
+            ledger.transact(|tx: &mut dyn Transaction| tx.append(&[record.clone()], &[]))
+        };
+        let (store, ()) = SqliteLedger::create(&path, Duration::ZERO, begin).unwrap();
+        let mut own = view::over(store, folders).unwrap();
+        let opened = || SessionOpened {
+            agent: "agent".parse().unwrap(),
+            purpose: None,
+            inherits: Ascending::from_unordered([]),
+            scope: Digest([2; 32]),
+        };
+        for _ in 0..SESSIONS {
+            let written = own.append(
+                &signer,
+                || time,
+                &Question::default(),
+                |pen| pen.write(Seq::ZERO, opened()).map_err(Failure::from),
+            );
+            written.unwrap();
+        }
+        path
+    }
+
+    #[test]
+    fn nothing_after_the_last_event_that_was_judged_is_taken_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = |name: &str| (name == "HOME").then(|| folder.path().as_os_str().to_owned());
+        let folders = Folders::of_variables(home);
+        let path = ledger(folder.path(), &folders);
+        let mut examined = Examined::of(&Common::default(), &folders, &path).unwrap();
+        let head = examined.head().unwrap().seq;
+        let sessions = |examined: &Examined| examined.fold(head).unwrap().sessions().len();
+        assert_eq!(sessions(&examined), 3, "the control");
+
+        // As a verification that gave up after the first session.
+        let mut state = examined.fold(Seq(1)).unwrap();
+        assert!(state.give_up());
+        examined
+            .replay(Seq(2), head, &mut |event, _, _| {
+                state.apply_judged(event, None)
+            })
+            .unwrap();
+        examined.report.undetermined = state.undetermined();
+        examined.state = state;
+        assert_eq!(sessions(&examined), 1);
+        assert_eq!(examined.fold(head).unwrap().undetermined(), Some(Seq(1)));
+        assert!(examined.require_trusted().is_err());
+        let any = AnyLedger::Evidence(Box::new(examined));
+        assert_eq!(any.exit(Exit::Yes), Exit::CannotJudge);
     }
 }

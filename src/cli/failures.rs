@@ -113,20 +113,31 @@ impl From<ViewError> for Failure {
             ViewError::Ledger(error) => error.into(),
             ViewError::OtherLedger { .. } => Failure::integrity("other_ledger", error.to_string())
                 .next("restore the file, or: handoff acknowledge --rollback --reason WHY"),
+            ViewError::Emptied { .. } => emptied(error.to_string()),
         }
     }
+}
+
+/// Exit 4: of a ledger of this machine's own nothing is left, and nothing can be accepted.
+pub(super) fn emptied(message: String) -> Failure {
+    Failure::integrity("rollback", message).next(
+        "restore the file; or remove it, and: handoff import FILE, of an export kept elsewhere",
+    )
 }
 
 impl From<MemoryError> for Failure {
     fn from(error: MemoryError) -> Failure {
         match error {
             MemoryError::Path(error) => error.into(),
-            MemoryError::Exposed { .. }
-            | MemoryError::Unreadable { .. }
-            | MemoryError::Lock(_)
-            | MemoryError::File(_) => Failure::environment("memory", error.to_string())
-                .retryable()
-                .next("the same command again, or with XDG_STATE_HOME set to a folder of yours"),
+            MemoryError::Exposed { .. } | MemoryError::Unreadable { .. } => {
+                Failure::environment("memory", error.to_string())
+                    .next("handoff verify, then: handoff acknowledge --rollback --reason WHY")
+            }
+            MemoryError::Lock(_) | MemoryError::File(_) => {
+                Failure::environment("memory", error.to_string())
+                    .retryable()
+                    .next("the same command again, or with XDG_STATE_HOME set to a folder of yours")
+            }
         }
     }
 }

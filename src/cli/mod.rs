@@ -8,6 +8,7 @@ pub mod context;
 pub mod examined;
 mod failures;
 pub mod help;
+pub mod known;
 pub mod observe;
 pub mod output;
 pub mod place;
@@ -16,6 +17,7 @@ pub mod render;
 pub mod report;
 pub mod source;
 mod tree;
+pub mod trust;
 pub mod written;
 
 use output::Output;

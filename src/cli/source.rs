@@ -61,31 +61,6 @@ impl Opened {
         }
     }
 
-    /// Puts a copy of its own in the place of a text that others may change between two readings.
-    ///
-    /// # Errors
-    /// If it cannot be copied.
-    pub fn keep_privately(&mut self) -> Result<(), Failure> {
-        if let Source::Export(file) = &mut self.source {
-            // As far as it is an export: behind that may be more than fits on a disk.
-            let mut lines = Lines::of(file)?;
-            loop {
-                match lines.next_line() {
-                    Ok(Some(_)) => {}
-                    Ok(None) | Err(LineFault::BrokenOff | LineFault::Export(_)) => break,
-                    Err(LineFault::Io(failure)) => return Err(failure),
-                }
-            }
-            let (_, bytes) = lines.file();
-            let mut copy = tempfile::tempfile().map_err(unreadable)?;
-            file.rewind().map_err(unreadable)?;
-            std::io::copy(&mut (&*file).take(bytes), &mut copy).map_err(unreadable)?;
-            copy.rewind().map_err(unreadable)?;
-            *file = copy;
-        }
-        Ok(())
-    }
-
     fn store(&self) -> Option<&dyn Read> {
         match &self.source {
             Source::Own(ledger) => Some(ledger),
@@ -220,10 +195,30 @@ pub fn file(path: &Path) -> Result<Opened, Failure> {
     let read = file.by_ref().take(length).read_to_end(&mut begins);
     if read.is_ok() && !begins.is_empty() && HEADER_BEGINS.starts_with(&begins) {
         file.rewind().map_err(unreadable)?;
-        return Ok(Opened::just(Source::Export(file)));
+        return Ok(Opened::just(Source::Export(kept_privately(&file)?)));
     }
     drop(file);
     copy(path)
+}
+
+/// A copy of a text that others may change between two readings, as far as it is an export: behind
+/// that may be more than fits on a disk.
+fn kept_privately(file: &File) -> Result<File, Failure> {
+    let mut lines = Lines::of(file)?;
+    loop {
+        match lines.next_line() {
+            Ok(Some(_)) => {}
+            Ok(None) | Err(LineFault::BrokenOff | LineFault::Export(_)) => break,
+            Err(LineFault::Io(failure)) => return Err(failure),
+        }
+    }
+    let (_, bytes) = lines.file();
+    let mut copy = tempfile::tempfile().map_err(unreadable)?;
+    let mut text = file;
+    text.rewind().map_err(unreadable)?;
+    std::io::copy(&mut text.take(bytes), &mut copy).map_err(unreadable)?;
+    copy.rewind().map_err(unreadable)?;
+    Ok(copy)
 }
 
 fn copy(path: &Path) -> Result<Opened, Failure> {
@@ -287,4 +282,27 @@ fn beside(sidecars: &[std::path::PathBuf]) -> Vec<String> {
 
 fn unreadable(error: std::io::Error) -> Failure {
     Failure::environment("io", format!("the file cannot be read: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_changed_after_it_was_opened_is_read_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("export.jsonl");
+        let before = format!(
+            "{}x\n",
+            std::str::from_utf8(HEADER_BEGINS.as_ref()).unwrap()
+        );
+        std::fs::write(&path, &before).unwrap();
+        let Source::Export(mut text) = file(&path).unwrap().source else {
+            panic!("no export");
+        };
+        std::fs::write(&path, before.to_uppercase()).unwrap();
+        let mut read = String::new();
+        text.read_to_string(&mut read).unwrap();
+        assert_eq!(read, before);
+    }
 }

@@ -233,15 +233,6 @@ fn place(path: &Path, file: tempfile::NamedTempFile, present: Present) -> Result
     }
 }
 
-/// As [`write`] in the place of what is there, but not synced: a power cut may take it, or leave
-/// it empty. For what is written often and can do without.
-pub(super) fn note(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    match beside(path, bytes, PRIVATE_MODE)?.persist(path) {
-        Ok(_) => Ok(()),
-        Err(refused) => Err(FileError::io("write", path)(refused.error)),
-    }
-}
-
 fn beside(path: &Path, bytes: &[u8], mode: u32) -> Result<tempfile::NamedTempFile, FileError> {
     let failed = || FileError::io("write", path);
     let mut file = tempfile::Builder::new()

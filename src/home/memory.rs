@@ -65,8 +65,8 @@ pub struct Point {
 pub struct Rollback {
     /// When it was accepted, by this machine's clock.
     pub time: Time,
-    /// The head that had been verified before.
-    pub from: Point,
+    /// The head that had been verified before; `None` if what was remembered could not be read.
+    pub from: Option<Point>,
     /// The head that was accepted in its place.
     pub to: Point,
     /// Why.
@@ -108,26 +108,28 @@ impl Memory {
     }
 
     /// Remembers a head that was verified, unless a later one is remembered. What cannot be
-    /// believed is replaced: the caller has verified the ledger whole.
+    /// believed is left as it is, so that it is told until a rollback is acknowledged.
     ///
     /// # Errors
     /// What kept it from being written.
     pub fn note(&self, head: Point) -> Result<(), MemoryError> {
-        let known = |found: &Option<Remembered>| {
-            let seen = found.as_ref().map(|it| it.head.seq);
-            seen.is_some_and(|seen| seen >= head.seq)
+        let is_news = |found: &Result<Option<Remembered>, MemoryError>| match found {
+            Ok(Some(found)) => found.head.seq < head.seq,
+            Ok(None) => true,
+            Err(_) => false,
         };
-        if known(&self.read().unwrap_or_default()) {
+        if !is_news(&self.read()) {
             return Ok(());
         }
         let _held = lock(&self.path)?;
-        let found = self.read().unwrap_or_default();
-        if known(&found) {
+        let found = self.read();
+        if !is_news(&found) {
             return Ok(());
         }
-        let rollbacks = found.map(|it| it.rollbacks).unwrap_or_default();
+        let rollbacks = found?.map(|it| it.rollbacks).unwrap_or_default();
         let bytes = text(&self.path, &Remembered { head, rollbacks })?;
-        Ok(files::note(&self.path, &bytes)?)
+        // Synced: a power cut must not take the rollbacks with it.
+        Ok(files::write(&self.path, &bytes, Present::Replace)?)
     }
 
     /// Remembers a head in place of a later one or of another history, and why.
@@ -136,11 +138,12 @@ impl Memory {
     /// What kept it from being written.
     pub fn accept(&self, head: Point, time: Time, reason: &Text) -> Result<(), MemoryError> {
         let _held = lock(&self.path)?;
-        let (before, mut rollbacks) = match self.read().unwrap_or_default() {
-            Some(found) => (Some(found.head), found.rollbacks),
-            None => (None, Vec::new()),
+        let (is_other, from, mut rollbacks) = match self.read() {
+            Ok(Some(found)) => (found.head != head, Some(found.head), found.rollbacks),
+            Ok(None) => (false, None, Vec::new()),
+            Err(_) => (true, None, Vec::new()),
         };
-        if let Some(from) = before.filter(|from| *from != head) {
+        if is_other {
             rollbacks.push(Rollback {
                 time,
                 from,
@@ -193,12 +196,22 @@ impl OwnFiles {
         let _held = lock(&self.path)?;
         let listed: Option<Listed> = read(&self.path).unwrap_or_default();
         let mut listed = listed.unwrap_or_default();
-        if listed.len() >= FILES_MAX {
-            // Those that are no more make room.
-            listed.retain(|path, _| Path::new(path).exists());
-        }
+        let is_too_long = |bytes: &[u8]| u64::try_from(bytes.len()).is_ok_and(|it| it > BYTES_MAX);
         listed.insert(key(file), ledger);
-        let bytes = text(&self.path, &listed)?;
+        let mut bytes = text(&self.path, &listed)?;
+        if listed.len() > FILES_MAX || is_too_long(&bytes) {
+            // Those that are no more make room.
+            listed.retain(|path, _| Path::new(path).exists() || *path == key(file));
+            bytes = text(&self.path, &listed)?;
+        }
+        if is_too_long(&bytes) {
+            return Err(FileError::TooLarge {
+                path: self.path.clone(),
+                max: BYTES_MAX,
+                found: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            }
+            .into());
+        }
         Ok(files::write(&self.path, &bytes, Present::Replace)?)
     }
 }
@@ -281,7 +294,7 @@ mod tests {
         memory.note(point(5, 3)).unwrap();
         let remembered = memory.read().unwrap().unwrap();
         assert_eq!(remembered.head, point(5, 3));
-        let (from, to) = (point(9, 1), point(4, 2));
+        let (from, to) = (Some(point(9, 1)), point(4, 2));
         let kept = Rollback {
             time,
             from,
@@ -304,8 +317,16 @@ mod tests {
                 "{text}"
             );
         }
+        // Noting a head replaces nothing; accepting one does, and says so.
         memory.note(point(3, 1)).unwrap();
-        assert_eq!(memory.read().unwrap().unwrap().head, point(3, 1));
+        assert!(memory.read().is_err());
+        let time: Time = "2026-01-01T00:00:00.000Z".parse().unwrap();
+        memory
+            .accept(point(3, 1), time, &"lost".parse().unwrap())
+            .unwrap();
+        let remembered = memory.read().unwrap().unwrap();
+        assert_eq!(remembered.head, point(3, 1));
+        assert_eq!(remembered.rollbacks[0].from, None);
         let open = std::fs::Permissions::from_mode(0o666);
         std::fs::set_permissions(&memory.path, open).unwrap();
         let read = memory.read();

@@ -42,6 +42,14 @@ pub enum ViewError {
         /// The ledger that is there.
         found: LedgerId,
     },
+    /// No event is left where this machine keeps a ledger.
+    #[error("{} held ledger {expected}, and has no event now", path.display())]
+    Emptied {
+        /// The ledger's file.
+        path: PathBuf,
+        /// The ledger that this machine knows it as.
+        expected: LedgerId,
+    },
 }
 
 impl From<StoreError> for ViewError {
@@ -134,22 +142,11 @@ pub fn open(path: &Path, folders: &Folders, wait: Duration) -> Result<OwnLedger,
 /// # Errors
 /// As [`open`].
 pub fn over(store: SqliteLedger, folders: &Folders) -> Result<OwnLedger, ViewError> {
-    let found = id(&store)?;
     let file = store.path().to_owned();
     let own_files = OwnFiles::of(folders)?;
-    if let Some(expected) = own_files.ledger_at(&file).filter(|known| *known != found) {
-        return Err(ViewError::OtherLedger {
-            path: file,
-            expected,
-            found,
-        });
-    }
+    let found = known(&store, own_files.ledger_at(&file))?;
     let memory = Memory::of(folders, &found)?;
-    // One that cannot be believed is as none: the view, or a full verification, replaces it.
-    if let Ok(Some(remembered)) = memory.read() {
-        let head = remembered.head;
-        catch_up::extends(&store, head.seq, head.leaf)?;
-    }
+    hold(&store, &memory, &folders.view(&found)?)?;
     let view = View {
         index: caught_up(&store, &found, folders)?,
         memory,
@@ -158,6 +155,68 @@ pub fn over(store: SqliteLedger, folders: &Folders) -> Result<OwnLedger, ViewErr
     };
     view.note_head()?;
     Ok(Ledger::caught_up(store, view))
+}
+
+/// Opens a ledger file that is not this machine's own, in order to write to it. Of what is read
+/// there nothing is kept until something was written.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_unlisted(
+    path: &Path,
+    folders: &Folders,
+    wait: Duration,
+) -> Result<OwnLedger, ViewError> {
+    let store = SqliteLedger::open(path, wait)?;
+    let found = id(&store)?;
+    let memory = Memory::of(folders, &found)?;
+    hold(&store, &memory, &folders.view(&found)?)?;
+    let mut index = IndexFile::in_memory()?;
+    catch_up::catch_up(&store, &mut index)?;
+    let view = View {
+        index,
+        memory,
+        own_files: OwnFiles::of(folders)?,
+        file: store.path().to_owned(),
+    };
+    Ok(Ledger::caught_up(store, view))
+}
+
+/// The ledger that a store holds, which must be the one that is listed for its file.
+fn known(store: &SqliteLedger, listed: Option<LedgerId>) -> Result<LedgerId, ViewError> {
+    let path = store.path().to_owned();
+    match (id(store), listed) {
+        (Err(LedgerError::Empty), Some(expected)) => Err(ViewError::Emptied { path, expected }),
+        (Ok(found), Some(expected)) if found != expected => Err(ViewError::OtherLedger {
+            path,
+            expected,
+            found,
+        }),
+        (found, _) => Ok(found?),
+    }
+}
+
+/// Holds a store to the head that this machine verified of it: the one remembered, or, if what is
+/// remembered cannot be believed, the view's.
+fn hold(store: &SqliteLedger, memory: &Memory, view: &Path) -> Result<(), ViewError> {
+    let seen = match memory.read() {
+        Ok(Some(remembered)) => Some((remembered.head.seq, remembered.head.leaf)),
+        Ok(None) => head_of(view),
+        Err(error) => Some(head_of(view).ok_or(error)?),
+    };
+    match seen {
+        Some((seq, leaf)) => Ok(catch_up::extends(store, seq, leaf)?),
+        None => Ok(()),
+    }
+}
+
+/// The head of the view as it lies there, if it is one that can be used.
+fn head_of(view: &Path) -> Option<(Seq, Leaf)> {
+    if view.symlink_metadata().is_err() || others_may_write(view) {
+        return None;
+    }
+    let index = IndexFile::open(view).ok()?;
+    index.head().ok().flatten()
 }
 
 /// The index, brought up to the ledger's head; built anew where it cannot be used.

@@ -141,6 +141,8 @@ impl Evidence {
         };
         let copy = Copy::of(&mut file, wanted, metadata.len())?;
         known.sha256 = copy.sha256;
+        // The original may have been changed since: what is opened is the copy.
+        let header = copy.header(&path)?;
         header.check()?;
         Ok((header, copy.open(&known.sidecars)?))
     }
@@ -305,6 +307,13 @@ impl Copy {
             sha256: (wanted == bytes).then(|| hash.finish()),
             bytes,
         })
+    }
+
+    /// The header of the copy of what lies at `path`.
+    fn header(&self, path: &Path) -> Result<Header, StoreError> {
+        let opened = File::open(self.folder.path().join(Self::NAME));
+        let mut copy = opened.map_err(|error| StoreError::io("read the copy", &error))?;
+        Header::read(path, &mut copy)
     }
 
     /// Opens the copy and compares its schema.

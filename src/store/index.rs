@@ -214,6 +214,18 @@ impl IndexFile {
         }
     }
 
+    /// An empty index that is in no file, and gone with what is returned.
+    ///
+    /// # Errors
+    /// See [`IndexFile::open`].
+    pub fn in_memory() -> Result<IndexFile, StoreError> {
+        let path = PathBuf::from(":memory:");
+        let opened = Connection::open_in_memory();
+        let mut connection = opened.map_err(|error| fault(&path, error))?;
+        lay_out(&mut connection, &path)?;
+        Ok(IndexFile { path, connection })
+    }
+
     /// Removes an unusable index and what SQLite left beside it. No other process may be using it;
     /// one that is loses its index, not its ledger.
     ///

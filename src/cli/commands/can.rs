@@ -3,7 +3,6 @@
 use super::reading::{asked, judged};
 use crate::cli::args::{Can, Common};
 use crate::cli::context::Context;
-use crate::cli::examined::AnyLedger;
 use crate::cli::output::Output;
 use crate::cli::render::{because_json, claim_text, claims, next_for, reasons_text, weak_text};
 use crate::cli::report::{Exit, Failure};
@@ -18,9 +17,7 @@ const SCHEMA: &str = "handoff.can.v1";
 pub(super) fn run(common: &Common, request: &Can, output: &mut Output) -> Result<Exit, Failure> {
     let context = Context::examine(common, output)?;
     // Evidence that is not whole, or whose root nobody vouches for, says nothing may be done.
-    if let AnyLedger::Evidence(examined) = &context.ledger {
-        examined.require_trusted()?;
-    }
+    context.ledger.require_trusted()?;
     let session = context.session()?;
     let ids: BTreeSet<ClaimId> = request.ids.iter().cloned().collect();
     let question = Question {

@@ -7,6 +7,8 @@
 use crate::chain::{VerifiedEvent, Walk};
 use crate::cli::args::{Common, Compare};
 use crate::cli::context::{self, Whose};
+use crate::cli::examined::exit_at_best;
+use crate::cli::known::Known;
 use crate::cli::output::Output;
 use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
@@ -14,13 +16,15 @@ use crate::cli::source::{self, Opened};
 use crate::export::{self, event_line};
 use crate::store::Record;
 use crate::types::{Head, Leaf, LedgerId, PublicKey, Seq};
-use crate::verify::{Basis, Outside, Report, Verification, Verifier};
+use crate::verify::{Basis, Fault, Outside, Report, Verifier};
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "handoff.compare.v1";
+/// The faults by which a file differs from what this machine saw of it, and not from itself.
+const OF_MEMORY: [&str; 3] = ["rollback", "fork", "other_ledger"];
 /// How many lines a proof has.
 const PROOF_LINES: usize = 2;
 
@@ -112,13 +116,19 @@ fn side(common: &Common, path: &Path, output: &mut Output) -> Result<Side, Failu
     let folders = context::folders(common);
     let cwd = context::current_folder(common)?;
     let path = cwd.join(path);
-    let mut opened = match context::whose_is(&path, &cwd, &folders) {
+    let whose = context::whose_is(&path, &cwd, &folders);
+    let mut opened = match whose {
         Whose::Own => source::own(&path, context::wait(common))?,
         Whose::Unknown => source::file(&path)?,
     };
-    opened.keep_privately()?;
-    let mut verifier = Verifier::new(Outside::default());
+    let known = Known::of(&folders, &opened, &path, whose)?;
+    let mut verifier = Verifier::new(Outside {
+        view: known.head,
+        elsewhere: whose == Whose::Unknown,
+        ..Outside::default()
+    });
     source::walk(&mut opened, &mut verifier, output)?;
+    known.tell(&mut verifier);
     let basis = match verifier.state().ledger() {
         Some(ledger) => context::basis(common, &folders, &ledger.id, &ledger.root)?,
         None => Basis::Unpinned,
@@ -142,7 +152,9 @@ fn compare(sides: &[Side; 2]) -> Result<Compared, Failure> {
     let shared = same.take_while(|(one, other)| one == other).count();
     let at = Seq(u64::try_from(shared).unwrap_or(u64::MAX));
     let ends = |side: &Side| side.leaves.len() == shared;
-    let whole = |side: &Side| side.report.faults.total() == 0;
+    // What it was before says nothing of what it is now.
+    let of_memory = |fault: &Fault| OF_MEMORY.contains(&fault.kind);
+    let whole = |side: &Side| side.report.faults.items().iter().all(of_memory);
     let relation = if shared == 0 && !one.leaves.is_empty() && !other.leaves.is_empty() {
         Relation::DifferentLedgers
     } else if !ends(one) && !ends(other) {
@@ -193,10 +205,10 @@ fn branch(side: &Side, at: Seq, before: Option<(Seq, Leaf)>) -> Result<Branch, F
 }
 
 fn exit(sides: &[Side; 2], relation: Relation) -> Exit {
-    let is = |result| sides.iter().any(|side| side.report.result == result);
-    if relation == Relation::Fork || is(Verification::Tampered) {
+    let is = |exit| sides.iter().any(|side| exit_at_best(&side.report) == exit);
+    if relation == Relation::Fork || is(Exit::Integrity) {
         Exit::Integrity
-    } else if is(Verification::Incomplete) || is(Verification::Empty) {
+    } else if is(Exit::CannotJudge) {
         Exit::CannotJudge
     } else {
         match relation {
@@ -263,11 +275,11 @@ fn print_branches(branches: &[Branch; 2], equivocated: Option<PublicKey>, output
 }
 
 fn not_proven(sides: &[Side; 2], compared: &Compared) -> Vec<String> {
-    let mut told = Vec::new();
-    let unpinned = |side: &Side| side.report.signer.basis == Basis::Unpinned;
-    if sides.iter().any(unpinned) {
-        told.push("whose ledger it is: a root key is not pinned".to_owned());
-    }
+    let of = |side: &Side, what: &String| format!("of {}: {what}", side.path.display());
+    let each = |side| move |what| of(side, what);
+    let mut told: Vec<String> = (sides.iter())
+        .flat_map(|side| side.report.not_proven.iter().map(each(side)))
+        .collect();
     match compared.relation {
         Relation::Fork if compared.equivocated().is_none() => told.push(
             "who is at fault: each key signed one event, and either may have been the second"

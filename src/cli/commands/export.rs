@@ -2,14 +2,15 @@
 
 use crate::cli::args::{Common, Export};
 use crate::cli::context::{self, Whose};
-use crate::cli::examined;
+use crate::cli::examined::exit_at_best;
+use crate::cli::known::Known;
 use crate::cli::output::{Format, Output};
 use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
 use crate::cli::source::{self, Opened};
 use crate::export::{ExportedCapture, capture_line, event_line, header};
 use crate::types::{Digest, Head, Seq};
-use crate::verify::{Basis, Outside, Report, Verification, Verifier};
+use crate::verify::{Basis, Outside, Report, Verifier};
 use serde_json::json;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -25,19 +26,21 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
         return Err(Failure::usage(message).next("handoff export --json -o FILE"));
     }
     let folders = context::folders(common);
-    let (path, whose) = context::whose(common, &context::current_folder(common)?, &folders)?;
+    let cwd = context::current_folder(common)?;
+    let (path, whose) = context::whose(common, &cwd, &folders)?;
     let mut opened = match whose {
         Whose::Own => source::own(&path, context::wait(common))?,
         Whose::Unknown => source::file(&path)?,
     };
-    opened.keep_privately()?;
+    let known = Known::of(&folders, &opened, &cwd.join(&path), whose)?;
     let mut verifier = Verifier::new(Outside {
         expect: common.expect.clone(),
-        view: examined::seen(&folders, &opened)?,
+        view: known.head,
         elsewhere: whose == Whose::Unknown,
         ..Outside::default()
     });
     source::walk(&mut opened, &mut verifier, output)?;
+    known.tell(&mut verifier);
     let commitments = verifier.commitments();
     let erased = verifier.state().erased().len();
     let report = verifier.finish(Basis::Unpinned);
@@ -55,16 +58,7 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
             "{erased} captures are not in it: they were erased"
         ));
     }
-    let exit = match report.result {
-        Verification::Tampered => Exit::Integrity,
-        Verification::Incomplete => Exit::CannotJudge,
-        Verification::Error
-        | Verification::Unlawful
-        | Verification::Undetermined
-        | Verification::Empty
-        | Verification::SelfConsistent
-        | Verification::Verified => Exit::Yes,
-    };
+    let exit = exit_at_best(&report);
     if let Some(fault) = report.faults.items().first() {
         output.note(&format!(
             "{}: {}\nonly the part that is intact was exported, up to event {}\n\
@@ -102,6 +96,9 @@ fn exportable(report: &Report) -> Result<Head, Failure> {
         return Err(Failure::integrity("expect", fault.detail.clone()).next("handoff verify"));
     }
     report.head.ok_or_else(|| {
+        if let Some(fault) = report.faults.items().first() {
+            return Failure::integrity(fault.kind, fault.detail.clone()).next("handoff verify");
+        }
         let message = "there is no intact event to export";
         Failure::cannot_judge("empty", message).next("handoff verify")
     })

@@ -2,21 +2,23 @@
 
 use crate::cli::args::{Common, Import};
 use crate::cli::context;
+use crate::cli::examined::require_whole;
 use crate::cli::output::Output;
 use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
 use crate::cli::source::{self, LineFault, Lines, Opened, Source, capture_of};
+use crate::cli::written::not_told;
 use crate::export::Line;
 use crate::home::paths;
 use crate::home::view;
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Capture, Record, Store, Transaction};
-use crate::types::{Digest, Head};
-use crate::verify::{Basis, Outside, Report, Verification, Verifier};
+use crate::types::Digest;
+use crate::verify::{Basis, Outside, Verifier};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const SCHEMA: &str = "handoff.import.v1";
 /// How many records are appended at a time.
@@ -34,24 +36,26 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     let erased: BTreeSet<Digest> = verifier.state().erased().keys().copied().collect();
     let report = verifier.finish(Basis::Unpinned);
     let Opened { source, file, .. } = opened;
-    let (Source::Export(text), Some((digest, _))) = (source, file) else {
+    let Source::Export(text) = source else {
         let message = format!("{} is no export", request.file.display());
         let next = "handoff export -o FILE, where that ledger is";
         return Err(Failure::environment("not_an_export", message).next(next));
     };
-    let head = importable(&report, &request.file)?;
+    let head = require_whole(&report, &request.file)?;
+    let (digest, _) = file.ok_or_else(changed)?;
     let path = place(common, request)?;
     let wait = context::wait(common);
     let (ledger, ()) = SqliteLedger::create(&path, wait, |ledger| {
         ledger.transact(|tx| fill(tx, &text, digest, &erased))
     })?;
-    view::own(&ledger, &context::folders(common))?;
-    drop(ledger);
     output.recorded(&head);
+    let folders = context::folders(common);
+    view::own(&ledger, &folders).map_err(|error| not_told(error.into(), &head))?;
+    view::over(ledger, &folders).map_err(|error| not_told(error.into(), &head))?;
     output.line(&format!("{head}\nimported to {}", path.display()));
     if let Some(ledger) = report.ledger.zip(report.signer.root_key) {
         let (id, root) = ledger;
-        let basis = context::basis(common, &context::folders(common), &id, &root)?;
+        let basis = context::basis(common, &folders, &id, &root)?;
         if basis == Basis::Unpinned {
             output.line(&format!("next: handoff trust add {root}"));
         }
@@ -64,41 +68,6 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     });
     output.document(SCHEMA, Exit::Yes, told);
     Ok(Exit::Yes)
-}
-
-/// The head of an export that is one whole chain.
-fn importable(report: &Report, file: &Path) -> Result<Head, Failure> {
-    let shown = file.display();
-    let look = context::command(&["handoff", "verify", &file.to_string_lossy()]);
-    match (report.result, report.head) {
-        (Verification::Tampered, _) => {
-            let first = report.faults.items().first();
-            let first = first.map_or(String::new(), |fault| format!(": {}", fault.detail));
-            let message = format!("{shown} is not the chain that was signed{first}");
-            Err(Failure::integrity("tampered", message).next(look))
-        }
-        (Verification::Incomplete, _) => {
-            let why = report.incomplete.join("; ");
-            let message = format!("{shown} is incomplete: {why}");
-            Err(Failure::cannot_judge("incomplete", message).next(look))
-        }
-        (
-            Verification::Unlawful
-            | Verification::Undetermined
-            | Verification::SelfConsistent
-            | Verification::Verified,
-            Some(head),
-        ) => Ok(head),
-        (
-            Verification::Error
-            | Verification::Empty
-            | Verification::Unlawful
-            | Verification::Undetermined
-            | Verification::SelfConsistent
-            | Verification::Verified,
-            _,
-        ) => Err(Failure::cannot_judge("empty", format!("{shown} has no event")).next(look)),
-    }
 }
 
 /// Where the ledger is to be: as asked, else where one of this folder belongs.

@@ -10,6 +10,7 @@ use crate::cli::quote::quoted_within;
 use crate::cli::report::{Exit, Failure};
 use crate::event::KINDS;
 use crate::rules::Refusal;
+use crate::slice::Question;
 use crate::store::Record;
 use crate::types::Seq;
 use serde_json::{Value, json};
@@ -44,6 +45,7 @@ pub(super) fn run(common: &Common, request: &Log, output: &mut Output) -> Result
         .limit
         .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let format = output.format();
+    let undetermined = context.ledger.ask(&Question::default())?.undetermined();
     let mut newest: VecDeque<Entry> = VecDeque::new();
     if let (Format::Json, Some(integrity)) = (format, context.ledger.integrity()) {
         output.json_line(&json!({ "integrity": integrity }));
@@ -54,9 +56,10 @@ pub(super) fn run(common: &Common, request: &Log, output: &mut Output) -> Result
             if !is_picked(request, event) || output.is_closed() {
                 return;
             }
+            let judged = Judged::of(refusal.as_ref(), undetermined, event.event().seq);
             let entry = match format {
-                Format::Text => Entry::Line(text(event, refusal.as_ref(), record)),
-                Format::Json => Entry::Value(value(event, refusal.as_ref(), record)),
+                Format::Text => Entry::Line(text(event, &judged, record)),
+                Format::Json => Entry::Value(value(event, &judged, record)),
             };
             match limit {
                 None => entry.print(output),
@@ -72,6 +75,42 @@ pub(super) fn run(common: &Common, request: &Log, output: &mut Output) -> Result
         entry.print(output);
     }
     Ok(context.ledger.exit(Exit::Yes))
+}
+
+/// How an event was judged.
+pub(super) enum Judged<'a> {
+    /// The rules permit it.
+    Lawful,
+    /// They do not.
+    Refused(&'a Refusal),
+    /// It comes after what this program can judge.
+    Unjudged,
+}
+
+impl Judged<'_> {
+    /// Of the event at `seq`, if nothing is judged after `undetermined`.
+    pub(super) fn of(refusal: Option<&Refusal>, undetermined: Option<Seq>, seq: Seq) -> Judged<'_> {
+        match refusal {
+            Some(refusal) => Judged::Refused(refusal),
+            None if undetermined.is_some_and(|last| seq > last) => Judged::Unjudged,
+            None => Judged::Lawful,
+        }
+    }
+
+    /// The refusal as JSON, if it is one.
+    pub(super) fn refused(&self) -> Option<Value> {
+        match self {
+            Judged::Refused(refusal) => {
+                Some(json!({ "rule": refusal.rule, "detail": refusal.detail }))
+            }
+            Judged::Lawful | Judged::Unjudged => None,
+        }
+    }
+
+    /// Whether it was not judged.
+    pub(super) fn is_unjudged(&self) -> bool {
+        matches!(self, Judged::Unjudged)
+    }
 }
 
 /// An event as it is printed.
@@ -106,7 +145,7 @@ pub(super) fn body(record: &Record) -> Value {
     event.get("body").cloned().unwrap_or_default()
 }
 
-fn value(event: &VerifiedEvent, refusal: Option<&Refusal>, record: &Record) -> Value {
+fn value(event: &VerifiedEvent, judged: &Judged<'_>, record: &Record) -> Value {
     let (leaf, event) = (event.leaf(), event.event());
     json!({
         "seq": event.seq,
@@ -116,24 +155,21 @@ fn value(event: &VerifiedEvent, refusal: Option<&Refusal>, record: &Record) -> V
         "key": event.key,
         "time": event.time,
         "body": body(record),
-        "refused": refusal.map(refused),
+        "refused": judged.refused(),
+        "unjudged": judged.is_unjudged(),
     })
 }
 
-/// A refusal as JSON.
-pub(super) fn refused(refusal: &Refusal) -> Value {
-    json!({ "rule": refusal.rule, "detail": refusal.detail })
-}
-
-fn text(event: &VerifiedEvent, refusal: Option<&Refusal>, record: &Record) -> String {
+fn text(event: &VerifiedEvent, judged: &Judged<'_>, record: &Record) -> String {
     let event = event.event();
     let session = match event.session {
         Seq::ZERO => String::new(),
         session => format!(" in {session}"),
     };
-    let refused = match refusal {
-        Some(refusal) => format!(" REFUSED {}", refusal.rule),
-        None => String::new(),
+    let refused = match judged {
+        Judged::Refused(refusal) => format!(" REFUSED {}", refusal.rule),
+        Judged::Unjudged => " UNJUDGED".to_owned(),
+        Judged::Lawful => String::new(),
     };
     let claims = event.body.claims();
     let about = match claims.is_empty() {

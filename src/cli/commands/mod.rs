@@ -76,7 +76,11 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
             None => setup::acknowledge_rollback(common, asked, output),
         },
         Command::Upgrade => setup::upgrade(&mut Context::open(common)?, output),
+        Command::Resume(asked) if asked.reprobe.dry_run => {
+            resume::dry_resume(common, asked, output)
+        }
         Command::Resume(asked) => resume::resume(&mut Context::open(common)?, asked, output),
+        Command::Reverify(asked) if asked.dry_run => resume::dry_reverify(common, asked, output),
         Command::Reverify(asked) => resume::reverify(&mut Context::open(common)?, asked, output),
         Command::Brief(asked) => brief::run(common, asked, output),
         Command::Can(asked) => can::run(common, asked, output),

@@ -5,6 +5,7 @@ use crate::append::LedgerError;
 use crate::checkpoint::{Checkpoint, CheckpointError, Expected, SignedCheckpoint};
 use crate::cli::args::{CheckpointArgs, Common, Prove};
 use crate::cli::context::Context;
+use crate::cli::examined::{Answers, AnyLedger};
 use crate::cli::output::{Format, Output};
 use crate::cli::report::{Exit, Failure};
 use crate::cli::tree::{hold, leaves};
@@ -26,7 +27,8 @@ pub(super) fn checkpoint(
     request: &CheckpointArgs,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let context = Context::open(common)?;
+    let context = Context::examine(common, output)?;
+    context.ledger.require_trusted()?;
     let head = context.head()?;
     let signed = sign(&context, head.ledger, &leaves(&context, head.seq)?)?;
     let told = told(&signed);
@@ -47,7 +49,8 @@ pub(super) fn prove(
     request: &Prove,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let context = Context::open(common)?;
+    let context = Context::examine(common, output)?;
+    context.ledger.require_trusted()?;
     context.ask(&Question::default())?;
     let given = request.checkpoint.as_deref();
     let given = given
@@ -90,7 +93,7 @@ pub(super) fn prove(
 }
 
 fn of_event(
-    context: &Context<'_>,
+    context: &Context<'_, AnyLedger>,
     seq: Seq,
     leaves: &[Leaf],
     signed: SignedCheckpoint,
@@ -105,7 +108,7 @@ fn of_event(
         return Err(Failure::no("after_checkpoint", message).next(next));
     }
     let mut record = Vec::new();
-    context.ledger.replay_from(seq, seq, |_, _, found| {
+    context.ledger.replay(seq, seq, &mut |_, _, found| {
         record.clone_from(&found.0);
     })?;
     let proof = InclusionProof::new(record, seq, leaves, signed).ok_or_else(changed)?;
@@ -128,7 +131,7 @@ fn changed() -> Failure {
 
 /// Signs the tree over `leaves` with the key at hand, if the ledger lets it write.
 fn sign(
-    context: &Context<'_>,
+    context: &Context<'_, AnyLedger>,
     ledger: LedgerId,
     leaves: &[Leaf],
 ) -> Result<SignedCheckpoint, Failure> {
@@ -148,7 +151,10 @@ fn sign(
 }
 
 /// A checkpoint that was kept, which must be one of this ledger.
-fn given_checkpoint(context: &Context<'_>, path: &Path) -> Result<SignedCheckpoint, Failure> {
+fn given_checkpoint(
+    context: &Context<'_, AnyLedger>,
+    path: &Path,
+) -> Result<SignedCheckpoint, Failure> {
     let signed = read_checkpoint(path)?;
     hold(context, &Expected::Checkpoint(signed.clone()))?;
     Ok(signed)

@@ -1,8 +1,9 @@
 //! `resume` and `reverify`: what still holds here, of what was inherited.
 
-use super::super::args::{BRIEF_CHARACTERS, Reprobe, Resume};
+use super::super::args::{BRIEF_CHARACTERS, Common, Reprobe, Resume};
 use super::super::briefing::{Briefing, Markup};
 use super::super::context::Context;
+use super::super::examined::Answers;
 use super::super::observe::{Observer, Secret, secrets};
 use super::super::output::Output;
 use super::super::quote::quoted;
@@ -45,9 +46,6 @@ pub(super) fn resume(
 ) -> Result<Exit, Failure> {
     let asserted = asserted(&arguments.reprobe)?;
     context.ask(&Question::default())?;
-    if arguments.reprobe.dry_run {
-        return dry_resume(context, arguments, output);
-    }
     if !asserted.is_empty() {
         let mut left = asserted.clone();
         for (state, axes) in to_inherit(context, arguments)? {
@@ -100,11 +98,6 @@ pub(super) fn reverify(
     let session = context.session()?;
     let asserted = asserted(arguments)?;
     check_known(context, session, &arguments.only)?;
-    if arguments.dry_run {
-        let state = context.ask(&everything(Some(session)))?;
-        let axes = reverify::axes(&state, session, &arguments.only);
-        return Ok(would_run([(&state, &axes)], output, "reverify"));
-    }
     if !asserted.is_empty() {
         let state = context.ask(&everything(Some(session)))?;
         let axes = reverify::axes(&state, session, &arguments.only);
@@ -149,7 +142,11 @@ fn left_open(failure: Failure, session: Seq, opened: &Head) -> Failure {
 }
 
 /// The claims asked about must have been spoken of.
-fn check_known(context: &Context<'_>, session: Seq, only: &[ClaimId]) -> Result<(), Failure> {
+fn check_known(
+    context: &Context<'_, impl Answers>,
+    session: Seq,
+    only: &[ClaimId],
+) -> Result<(), Failure> {
     let question = Question {
         session: Some(session),
         claims: only.iter().cloned().collect(),
@@ -227,7 +224,7 @@ fn refuse_unknown(left: &BTreeMap<String, Value>) -> Result<(), Failure> {
 
 /// The axes that a session opened now would reverify, each once, with the state that knows them.
 fn to_inherit(
-    context: &Context<'_>,
+    context: &Context<'_, impl Answers>,
     arguments: &Resume,
 ) -> Result<Vec<(State, BTreeSet<Seq>)>, Failure> {
     let state = context.ask(&Question {
@@ -249,15 +246,35 @@ fn to_inherit(
     Ok(found)
 }
 
-/// What would be probed, if this were no dry run.
-fn dry_resume(
-    context: &Context<'_>,
+/// What [`resume`] would probe: nothing is run or written.
+pub(super) fn dry_resume(
+    common: &Common,
     arguments: &Resume,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let found = to_inherit(context, arguments)?;
+    asserted(&arguments.reprobe)?;
+    let context = Context::examine(common, output)?;
+    context.ledger.require_trusted()?;
+    context.ask(&Question::default())?;
+    let found = to_inherit(&context, arguments)?;
     let found = found.iter().map(|(state, axes)| (state, axes));
     Ok(would_run(found, output, "resume"))
+}
+
+/// What [`reverify`] would probe: nothing is run or written.
+pub(super) fn dry_reverify(
+    common: &Common,
+    arguments: &Reprobe,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let context = Context::examine(common, output)?;
+    context.ledger.require_trusted()?;
+    let session = context.session()?;
+    asserted(arguments)?;
+    check_known(&context, session, &arguments.only)?;
+    let state = context.ask(&everything(Some(session)))?;
+    let axes = reverify::axes(&state, session, &arguments.only);
+    Ok(would_run([(&state, &axes)], output, "reverify"))
 }
 
 fn would_run<'s>(

@@ -85,7 +85,10 @@ pub(super) fn opened(
 }
 
 /// The sessions that are named, which must be there.
-pub(super) fn named(context: &Context<'_>, sessions: &[Seq]) -> Result<Vec<Seq>, Failure> {
+pub(super) fn named(
+    context: &Context<'_, impl Answers>,
+    sessions: &[Seq],
+) -> Result<Vec<Seq>, Failure> {
     for session in sessions {
         let question = Question {
             session: Some(*session),

@@ -1,12 +1,14 @@
 //! `init`, `upgrade` and `acknowledge`: what is done to the ledger itself.
 
 use super::super::args::{Acknowledge, Common, Init};
-use super::super::context::{self, Context};
+use super::super::context::{self, Context, Whose};
+use super::super::failures::emptied;
+use super::super::known::Known;
 use super::super::output::Output;
 use super::super::quote::quoted;
 use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
-use super::super::source::{self, Opened, Source};
+use super::super::source::{self, Source};
 use super::super::written::{not_told, wrote};
 use crate::append::{self, LedgerError};
 use crate::event::{
@@ -229,11 +231,18 @@ pub(super) fn acknowledge_rollback(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let folders = context::folders(common);
-    let path = context::find(common, &context::current_folder(common)?)?;
-    let mut opened = Opened::just(Source::Own(SqliteLedger::open(
-        &path,
-        context::wait(common),
-    )?));
+    let cwd = context::current_folder(common)?;
+    let (path, whose) = context::whose(common, &cwd, &folders)?;
+    if whose == Whose::Unknown {
+        let message = format!("{} is not this machine's own ledger", path.display());
+        let next = context::command(&["handoff", "verify", &path.to_string_lossy()]);
+        return Err(Failure::no("not_own", message).next(next));
+    }
+    let mut opened = source::own(&path, context::wait(common))?;
+    let known = Known::of(&folders, &opened, &cwd.join(&path), whose)?;
+    if let (None, Some((_, detail))) = (opened.first()?, known.fault) {
+        return Err(emptied(detail));
+    }
     let mut verifier = Verifier::new(Outside {
         expect: common.expect.clone(),
         ..Outside::default()
@@ -243,7 +252,7 @@ pub(super) fn acknowledge_rollback(
         Some(ledger) => context::basis(common, &folders, &ledger.id, &ledger.root)?,
         None => Basis::Unpinned,
     };
-    let head = acceptable(&verifier.finish(basis))?;
+    let head = acceptable(&verifier.finish(basis), &path)?;
     let store = match opened.source {
         Source::Own(store) => store,
         Source::Copy(_) | Source::Unreadable | Source::Export(_) => {
@@ -265,18 +274,27 @@ pub(super) fn acknowledge_rollback(
 }
 
 /// The head of a ledger that may take the place of what was verified before.
-fn acceptable(report: &Report) -> Result<Head, Failure> {
+fn acceptable(report: &Report, path: &Path) -> Result<Head, Failure> {
     if let Some(fault) = report.faults.items().first() {
         let at = (fault.seq).map_or(String::new(), |seq| format!(" at event {seq}"));
         let message = format!("{}{at}: {}", fault.kind, fault.detail);
         return Err(Failure::integrity(fault.kind, message).next("handoff verify"));
     }
+    if !report.incomplete.is_empty() {
+        let message = format!(
+            "{} is incomplete: {}",
+            path.display(),
+            report.incomplete.join("; ")
+        );
+        return Err(Failure::cannot_judge("incomplete", message).next("handoff verify"));
+    }
     let Some(head) = report.head else {
         return Err(LedgerError::Empty.into());
     };
-    match (report.signer.basis, report.signer.root_key) {
-        (Basis::Unpinned, Some(root)) => Err(context::unpinned(&root, &head.ledger)
+    match report.signer.root_key {
+        _ if report.is_trusted() => Ok(head),
+        Some(root) => Err(context::unpinned(&root, &head.ledger)
             .next("the same command with --trust KEY, the root key as its owner gave it")),
-        (Basis::Pinned | Basis::Given, _) | (Basis::Unpinned, None) => Ok(head),
+        None => Err(context::untrusted(None, &head.ledger)),
     }
 }

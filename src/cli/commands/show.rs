@@ -1,6 +1,6 @@
 //! `show`: one event, as it was signed.
 
-use super::log::{body, refused};
+use super::log::{Judged, body};
 use super::reading::no_event;
 use crate::cli::args::{Common, Show};
 use crate::cli::context::Context;
@@ -44,6 +44,7 @@ pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Resul
         erasures: true,
         ..Question::default()
     })?;
+    let judged = Judged::of(refusal.as_ref(), state.undetermined(), request.seq);
     let is_void = state.is_void(request.seq);
     let event = verified.event();
     let signature = hex(record.signature().unwrap_or_default());
@@ -60,6 +61,9 @@ pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Resul
             refusal.rule,
             quoted(&refusal.detail)
         ));
+    }
+    if judged.is_unjudged() {
+        output.line("unjudged: it comes after what this program can judge");
     }
     if is_void {
         output.line("void: the key that signed it, or what it cites, was compromised");
@@ -99,7 +103,8 @@ pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Resul
         "body": body,
         "signature": signature,
         "event": String::from_utf8_lossy(bytes),
-        "refused": refusal.as_ref().map(refused),
+        "refused": judged.refused(),
+        "unjudged": judged.is_unjudged(),
         "void": is_void,
         "basis": head.to_string(),
     });

@@ -2,17 +2,17 @@
 
 use crate::checkpoint::Expected;
 use crate::cli::args::{Common, Verify};
-use crate::cli::context::{self, Whose, basis};
+use crate::cli::context::{self, Trust, Whose};
+use crate::cli::known::Known;
 use crate::cli::output::Output;
 use crate::cli::quote::quoted;
 use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
-use crate::cli::source::{self, Opened};
+use crate::cli::source;
 use crate::home::clock;
-use crate::home::memory::{Memory, OwnFiles, Remembered, Rollback};
-use crate::home::paths::Folders;
+use crate::home::memory::Rollback;
 use crate::note::VerifierKey;
-use crate::types::{Leaf, LedgerId, Seq};
+use crate::types::Seq;
 use crate::verify::{Basis, By, Outside, Report, Verification, Verifier};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -37,6 +37,7 @@ pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Res
             output.document(SCHEMA, exit, body(&report, file, &rollbacks));
             Ok(exit)
         }
+        Err(failure) if failure.exit == Exit::Usage => Err(failure),
         Err(failure) => {
             output.verdict(
                 Verification::Error.as_str(),
@@ -67,15 +68,24 @@ pub(super) fn verify(
     output: &mut Output,
 ) -> Result<Verified, Failure> {
     let folders = context::folders(common);
-    let (path, whose) = match &request.file {
-        Some(path) => (path.clone(), Whose::Unknown),
-        None => context::whose(common, &context::current_folder(common)?, &folders)?,
+    let trust = Trust::of(common, &folders)?;
+    let cwd = context::current_folder(common)?;
+    // A file that is named is read as evidence; where it lies decides what is known of it.
+    let (path, whose, read_as) = match &request.file {
+        Some(path) => {
+            let whose = context::whose_is(&cwd.join(path), &cwd, &folders);
+            (path.clone(), whose, Whose::Unknown)
+        }
+        None => {
+            let (path, whose) = context::whose(common, &cwd, &folders)?;
+            (path, whose, whose)
+        }
     };
-    let mut opened = match whose {
+    let mut opened = match read_as {
         Whose::Own => source::own(&path, context::wait(common))?,
         Whose::Unknown => source::file(&path)?,
     };
-    let known = Known::of(&folders, &opened, &path, whose)?;
+    let known = Known::of(&folders, &opened, &cwd.join(&path), whose)?;
     let mut verifier = Verifier::new(Outside {
         expect: common.expect.clone(),
         witnesses,
@@ -84,17 +94,15 @@ pub(super) fn verify(
         now: Some(clock::now()),
     });
     source::walk(&mut opened, &mut verifier, output)?;
-    if let Some(detail) = known.other_ledger {
-        verifier.fault(Some(Seq::ZERO), "other_ledger", detail);
-    }
-    if let Some(why) = known.unread {
-        let told = format!("that it was not rolled back: what this machine remembers of it {why}");
-        verifier.not_proven(told);
-    }
-    let basis = match verifier.state().ledger() {
-        Some(ledger) => basis(common, &folders, &ledger.id, &ledger.root)?,
-        None => Basis::Unpinned,
-    };
+    known.tell(&mut verifier);
+    let ledger = verifier.state().ledger();
+    let basis = ledger.map(|ledger| trust.basis(&ledger.id, &ledger.root));
+    let basis = basis
+        .unwrap_or(Ok(Basis::Unpinned))
+        .unwrap_or_else(|failure| {
+            verifier.not_proven(format!("that its root key is not pinned: {failure}"));
+            Basis::Unpinned
+        });
     let file = opened
         .file
         .map(|(sha256, bytes)| json!({ "sha256": sha256, "bytes": bytes }));
@@ -102,7 +110,7 @@ pub(super) fn verify(
         report: verifier.finish(basis),
         file,
         rollbacks: known.rollbacks,
-        evidence: match whose {
+        evidence: match read_as {
             Whose::Own => None,
             Whose::Unknown => Some(path),
         },
@@ -119,53 +127,6 @@ pub(super) struct Verified {
     rollbacks: Vec<Rollback>,
     /// The file, if it is not this machine's own.
     evidence: Option<PathBuf>,
-}
-
-/// What this machine knows of the ledger that a file holds. Nothing of it is made or changed here.
-#[derive(Default)]
-struct Known {
-    /// The head that it verified last.
-    head: Option<(Seq, Leaf)>,
-    /// The rollbacks that it accepted.
-    rollbacks: Vec<Rollback>,
-    /// Why it may have verified more.
-    unread: Option<String>,
-    /// That it knows the file to hold another ledger.
-    other_ledger: Option<String>,
-}
-
-impl Known {
-    fn of(folders: &Folders, opened: &Opened, path: &Path, whose: Whose) -> Result<Known, Failure> {
-        let Some(first) = opened.first()? else {
-            return Ok(Known::default());
-        };
-        let found = LedgerId(first.leaf().0);
-        let memory = Memory::of(folders, &found).map_err(|error| error.to_string());
-        let remembered = memory.and_then(|it| it.read().map_err(|error| error.to_string()));
-        let mut known = match remembered {
-            Ok(Some(Remembered { head, rollbacks })) => Known {
-                head: Some((head.seq, head.leaf)),
-                rollbacks,
-                ..Known::default()
-            },
-            Ok(None) if whose == Whose::Own => Known {
-                unread: Some("is not there".to_owned()),
-                ..Known::default()
-            },
-            Ok(None) => Known::default(),
-            Err(why) => Known {
-                unread: Some(format!("cannot be read ({why})")),
-                ..Known::default()
-            },
-        };
-        if whose == Whose::Own
-            && let (Ok(own), Ok(file)) = (OwnFiles::of(folders), path.canonicalize())
-            && let Some(expected) = own.ledger_at(&file).filter(|known| *known != found)
-        {
-            known.other_ledger = Some(format!("it held ledger {expected}, and holds {found} now"));
-        }
-        Ok(known)
-    }
 }
 
 /// The witnesses that must have cosigned the checkpoint, which there must be then.
@@ -309,9 +270,12 @@ fn print_events(report: &Report, output: &mut Output) {
 
 fn print_rollbacks(rollbacks: &[Rollback], output: &mut Output) {
     for rollback in rollbacks {
+        let from = match rollback.from {
+            Some(from) => format!("event {}", from.seq),
+            None => "what it could not read any more".to_owned(),
+        };
         output.line(&format!(
-            "this machine accepted a rollback from event {} to {} at {}: {}",
-            rollback.from.seq,
+            "this machine accepted a rollback from {from} to {} at {}: {}",
             rollback.to.seq,
             rollback.time,
             quoted(rollback.reason.as_str())

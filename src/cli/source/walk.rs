@@ -35,7 +35,7 @@ pub fn walk(
         Source::Own(ledger) => walk_store(ledger, verifier, output)?,
         Source::Copy(evidence) => walk_store(evidence.as_ref(), verifier, output)?,
         Source::Unreadable => {}
-        Source::Export(file) => opened.file = Some(walk_export(file, verifier)?),
+        Source::Export(file) => opened.file = walk_export(file, verifier)?,
     }
     for (kind, detail) in &opened.faults {
         verifier.fault(None, kind, detail.clone());
@@ -157,7 +157,8 @@ fn tampered(error: StoreError, seq: Option<Seq>, verifier: &mut Verifier) -> Res
     Ok(())
 }
 
-fn walk_export(file: &File, verifier: &mut Verifier) -> Result<(Digest, u64), Failure> {
+/// Returns SHA-256 and length of the text, if it was read to its end.
+fn walk_export(file: &File, verifier: &mut Verifier) -> Result<Option<(Digest, u64)>, Failure> {
     let mut lines = Lines::of(file)?;
     let mut next = Seq::ZERO;
     let mut watch = Watch::started();
@@ -177,11 +178,11 @@ fn walk_export(file: &File, verifier: &mut Verifier) -> Result<(Digest, u64), Fa
             Err(LineFault::Io(failure)) => return Err(failure),
             Err(LineFault::BrokenOff) => {
                 verifier.incomplete("the export breaks off in the middle of a line");
-                return Ok(lines.file());
+                return Ok(Some(lines.file()));
             }
             Err(LineFault::Export(error)) => {
                 judge_text(error, next, verifier)?;
-                return Ok(lines.file());
+                return Ok(None);
             }
         }
     }
@@ -189,7 +190,7 @@ fn walk_export(file: &File, verifier: &mut Verifier) -> Result<(Digest, u64), Fa
     if let Err(error) = lines.finish() {
         judge_text(error, next, verifier)?;
     }
-    Ok(read)
+    Ok(Some(read))
 }
 
 fn judge_text(error: ExportError, next: Seq, verifier: &mut Verifier) -> Result<(), Failure> {

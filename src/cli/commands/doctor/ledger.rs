@@ -5,6 +5,7 @@ use super::{Check, Found, Name, custody};
 use crate::append::LedgerError;
 use crate::cli::args::{Common, Verify};
 use crate::cli::context::Context;
+use crate::cli::examined::Answers;
 use crate::cli::output::Output;
 use crate::cli::report::Failure;
 use crate::home::clock;
@@ -48,10 +49,8 @@ pub(super) fn checks(
 }
 
 fn authority(common: &Common, signer: Option<&PublicKey>) -> Check {
-    let state = Context::open(common).and_then(|context| {
-        let state = context.ledger.ask(&Question::default());
-        state.map_err(Failure::from)
-    });
+    let state = Context::examine(common, &mut Output::mute())
+        .and_then(|context| context.ledger.ask(&Question::default()));
     match state {
         Ok(state) => custody::authority(signer, &state),
         Err(failure) => Check::failed(Name::KeyAuthority, failure),

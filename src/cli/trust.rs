@@ -1,0 +1,102 @@
+//! Who vouches for a ledger's root: the keys given for one command, and this user's pins.
+
+use super::args::{Common, KeySource};
+use super::report::{Exit, Failure};
+use crate::home::keys;
+use crate::home::paths::Folders;
+use crate::home::pins::Pins;
+use crate::key;
+use crate::types::{LedgerId, PublicKey};
+use crate::verify::Basis;
+
+/// What is trusted, read before the ledger is.
+pub struct Trust {
+    given: Vec<PublicKey>,
+    pins: Result<Pins, Failure>,
+}
+
+impl Trust {
+    /// The keys given and the pins; pins that cannot be read are told when one is asked for.
+    ///
+    /// # Errors
+    /// Exit 2 if what was given is no key to trust.
+    pub fn of(common: &Common, folders: &Folders) -> Result<Trust, Failure> {
+        let given: Result<Vec<PublicKey>, Failure> = common.trust.iter().map(public_key).collect();
+        let exit = Exit::Usage;
+        let pins = folders.pins().map_err(Failure::from);
+        Ok(Trust {
+            given: given.map_err(|failure| Failure { exit, ..failure })?,
+            pins: pins.and_then(|path| Ok(Pins::read(&path)?)),
+        })
+    }
+
+    /// Where trust in a root comes from.
+    ///
+    /// # Errors
+    /// If the root was not given, and the pins cannot be read.
+    pub fn basis(&self, ledger: &LedgerId, root: &PublicKey) -> Result<Basis, Failure> {
+        if self.given.contains(root) {
+            return Ok(Basis::Given);
+        }
+        let pins = self.pins.as_ref().map_err(Failure::clone)?;
+        Ok(match pins.trusted_root(ledger, root) {
+            Some(_) => Basis::Pinned,
+            None => Basis::Unpinned,
+        })
+    }
+}
+
+/// Where trust in a root comes from.
+///
+/// # Errors
+/// As [`Trust::of`] and [`Trust::basis`].
+pub fn basis(
+    common: &Common,
+    folders: &Folders,
+    ledger: &LedgerId,
+    root: &PublicKey,
+) -> Result<Basis, Failure> {
+    Trust::of(common, folders)?.basis(ledger, root)
+}
+
+/// The public key that an argument gives.
+///
+/// # Errors
+/// If it is none, or none that may be trusted.
+pub fn public_key(source: &KeySource) -> Result<PublicKey, Failure> {
+    let public = match source {
+        KeySource::Key(key) => *key,
+        KeySource::File(path) => keys::read_public(path.as_os_str())?,
+    };
+    match key::check(&public) {
+        Ok(_) => Ok(public),
+        Err(fault) => Err(Failure::no(
+            fault.code(),
+            format!("{public} is no key to trust: {fault}"),
+        )
+        .next("the same command with the key as `handoff key show` prints it")),
+    }
+}
+
+/// Exit 3: nobody vouches for the root.
+pub fn unpinned(root: &PublicKey, ledger: &LedgerId) -> Failure {
+    let message = format!(
+        "the root key {root} of ledger {} is not pinned on this machine",
+        ledger.short()
+    );
+    let next = "handoff trust add KEY, with the root key as its owner gave it to you";
+    Failure::cannot_judge("unpinned_root", message).next(next)
+}
+
+/// Exit 3: as [`unpinned`], also of a ledger whose first event is refused.
+pub fn untrusted(root: Option<PublicKey>, ledger: &LedgerId) -> Failure {
+    match root {
+        Some(root) => unpinned(&root, ledger),
+        None => {
+            let ledger = ledger.short();
+            let message =
+                format!("the first event of ledger {ledger} is refused: it has no root key");
+            Failure::cannot_judge("unpinned_root", message).next("handoff verify")
+        }
+    }
+}
