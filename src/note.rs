@@ -10,7 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Longest note, in bytes: room for 16 signatures of 5 kB each, which a reader must take.
-pub const NOTE_BYTES_MAX: usize = 262_144;
+pub const NOTE_BYTES_MAX: u64 = 262_144;
 /// Most signature lines that are looked at; the specification asks for at least 16.
 pub const SIGNATURES_MAX: usize = 64;
 /// What every signature line begins with: an em dash and a space.
@@ -22,7 +22,7 @@ pub enum NoteError {
     #[error("expected at most {NOTE_BYTES_MAX} bytes of a note, found {found}")]
     TooLarge {
         /// How many bytes there are.
-        found: usize,
+        found: u64,
     },
     /// Not UTF-8, or a control character other than the end of a line.
     #[error("expected plain text, found byte {byte:#04x} at {at}")]
@@ -220,8 +220,8 @@ impl fmt::Display for Note {
 
 /// The text that bytes spell, if it has no control character but the end of a line.
 fn plain_text(bytes: &[u8]) -> Result<&str, NoteError> {
-    if bytes.len() > NOTE_BYTES_MAX {
-        let found = bytes.len();
+    let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if found > NOTE_BYTES_MAX {
         return Err(NoteError::TooLarge { found });
     }
     let not_text = |at: usize| NoteError::NotText {
@@ -397,7 +397,10 @@ mod tests {
         let not_utf8 = [b"\xff\n\n", line.as_bytes()].concat();
         let refused = Note::parse(&not_utf8);
         assert_eq!(refused, Err(NoteError::NotText { at: 0, byte: 0xff }));
-        let large = format!("{}\n\n{line}", "a".repeat(NOTE_BYTES_MAX));
+        let large = format!(
+            "{}\n\n{line}",
+            "a".repeat(NOTE_BYTES_MAX.try_into().unwrap())
+        );
         assert!(matches!(
             Note::parse(large.as_bytes()),
             Err(NoteError::TooLarge { .. })

@@ -27,7 +27,7 @@ pub const INCLUSION_HEADER: &str = "c2sp.org/tlog-proof@v1";
 /// Most hashes of a proof, by C2SP tlog-witness; trees of 2^53 leaves never need as many.
 pub const HASHES_MAX: usize = 63;
 /// Longest proof, in bytes: the longest note, and room for a record and the hashes.
-pub const PROOF_BYTES_MAX: usize = NOTE_BYTES_MAX + 131_072;
+pub const PROOF_BYTES_MAX: u64 = NOTE_BYTES_MAX + 131_072;
 
 /// Why a text is no proof.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum ProofError {
     #[error("expected at most {PROOF_BYTES_MAX} bytes of a proof, found {found}")]
     TooLarge {
         /// How many bytes there are.
-        found: usize,
+        found: u64,
     },
     /// A line above the checkpoint is not what stands there.
     #[error("expected {expected} in line {line}")]
@@ -204,8 +204,8 @@ impl Proof {
     ///
     /// What keeps it from being one. Whether it shows anything is not looked at.
     pub fn parse(bytes: &[u8]) -> Result<Proof, ProofError> {
-        if bytes.len() > PROOF_BYTES_MAX {
-            let found = bytes.len();
+        let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        if found > PROOF_BYTES_MAX {
             return Err(ProofError::TooLarge { found });
         }
         let mut lines = Lines {

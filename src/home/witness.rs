@@ -241,8 +241,7 @@ fn evidence(entries: &[PathBuf], ledger: &LedgerId) -> Vec<PathBuf> {
 
 /// The checkpoint of a ledger that a file holds.
 fn read(path: &Path, ledger: &LedgerId) -> Result<SignedCheckpoint, WitnessError> {
-    let max = u64::try_from(NOTE_BYTES_MAX).unwrap_or(u64::MAX);
-    let bytes = files::read(path, max, Links::Refuse)?.bytes;
+    let bytes = files::read(path, NOTE_BYTES_MAX, Links::Refuse)?.bytes;
     refuse_exposed(path, &Custody::of(path)?)?;
     let damaged = |fault| {
         let path = path.to_owned();

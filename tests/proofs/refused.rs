@@ -20,7 +20,10 @@ fn what_a_reader_of_proofs_gives_wrongly_is_told_as_what_it_is() {
     let told = reader.ends(2, &format!("verify-proof proof --trust {small}"));
     assert_eq!(told["error"]["code"], "key_small_order");
 
-    machine.write("large", &"x".repeat(PROOF_BYTES_MAX + 1));
+    machine.write(
+        "large",
+        &"x".repeat(usize::try_from(PROOF_BYTES_MAX).unwrap() + 1),
+    );
     let told = reader.ends(4, "verify-proof large");
     assert_eq!(told["result"], "tampered");
     assert_eq!(told["faults"][0]["kind"], "proof");

@@ -185,8 +185,7 @@ pub(super) fn witnesses(text: &str) -> Result<Witnesses, ParseError> {
 pub struct Witnesses(pub Vec<VerifierKey>);
 
 fn held_by(path: &Path) -> Option<String> {
-    let max = u64::try_from(NOTE_BYTES_MAX).unwrap_or(u64::MAX);
-    String::from_utf8(home::read_given(path, max).ok()?).ok()
+    String::from_utf8(home::read_given(path, NOTE_BYTES_MAX).ok()?).ok()
 }
 
 /// `NAME=REASON` of an ambient allowlist.

@@ -162,8 +162,7 @@ fn given_checkpoint(
 
 /// The checkpoint in a file.
 pub(super) fn read_checkpoint(path: &Path) -> Result<SignedCheckpoint, Failure> {
-    let max = u64::try_from(NOTE_BYTES_MAX).unwrap_or(u64::MAX);
-    let bytes = home::read_given(path, max)?;
+    let bytes = home::read_given(path, NOTE_BYTES_MAX)?;
     SignedCheckpoint::parse(&bytes).map_err(|error: CheckpointError| {
         let message = format!("{}: {error}", path.display());
         Failure::environment("not_a_checkpoint", message).next("handoff checkpoint -o FILE")

@@ -30,13 +30,9 @@ pub(super) fn run(
         keys: keys.collect::<Result<_, _>>()?,
         witnesses: witnesses.collect(),
     };
-    let max = u64::try_from(PROOF_BYTES_MAX).unwrap_or(u64::MAX);
-    let parsed = match home::read_given(&request.file, max) {
+    let parsed = match home::read_given(&request.file, PROOF_BYTES_MAX) {
         Ok(bytes) => Proof::parse(&bytes),
-        Err(FileError::TooLarge { found, .. }) => {
-            let found = usize::try_from(found).unwrap_or(usize::MAX);
-            Err(ProofError::TooLarge { found })
-        }
+        Err(FileError::TooLarge { found, .. }) => Err(ProofError::TooLarge { found }),
         Err(error) => return Err(error.into()),
     };
     let proof = match parsed {

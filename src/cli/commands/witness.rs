@@ -129,10 +129,9 @@ fn cosigning_time(now: Time) -> Result<u64, Failure> {
 
 /// The request in a file or on standard input.
 fn request(file: Option<&Path>) -> Result<ConsistencyProof, Failure> {
-    let max = u64::try_from(PROOF_BYTES_MAX).unwrap_or(u64::MAX);
     let bytes = match file.filter(|file| *file != Path::new("-")) {
-        Some(path) => home::read_given(path, max)?,
-        None => read_input(max)?,
+        Some(path) => home::read_given(path, PROOF_BYTES_MAX)?,
+        None => read_input()?,
     };
     let bad = |message: String| {
         Failure::no("bad_request", message)
@@ -146,7 +145,7 @@ fn request(file: Option<&Path>) -> Result<ConsistencyProof, Failure> {
     }
 }
 
-fn read_input(max: u64) -> Result<Vec<u8>, Failure> {
+fn read_input() -> Result<Vec<u8>, Failure> {
     let input = io::stdin();
     if input.is_terminal() {
         let message = "a request is read from a file or a pipe, not from a terminal";
@@ -155,7 +154,7 @@ fn read_input(max: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = input
         .lock()
-        .take(max.saturating_add(1))
+        .take(PROOF_BYTES_MAX.saturating_add(1))
         .read_to_end(&mut bytes);
     match read {
         Ok(_) => Ok(bytes),
