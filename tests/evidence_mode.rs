@@ -671,7 +671,7 @@ fn a_chain_whose_first_event_is_refused_is_trusted_by_nobody() {
     let record = Record(forge::signed(&key, &forged));
     let file = case.folder.join("forged.db");
     let begin = |ledger: &mut SqliteLedger| {
-        ledger.transact(|tx: &mut dyn Transaction| tx.append(&[record.clone()], &[]))
+        ledger.transact(|tx: &mut dyn Transaction| tx.append(std::slice::from_ref(&record), &[]))
     };
     drop(SqliteLedger::create(&file, machine::PATIENCE, begin).unwrap());
     let named = ["--ledger", "forged.db", "--trust", &case.root];

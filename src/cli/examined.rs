@@ -338,10 +338,13 @@ impl AnyLedger {
         let AnyLedger::Evidence(examined) = self else {
             return exit;
         };
-        match exit_at_best(&examined.report) {
-            Exit::Yes if examined.report.undetermined.is_some() => Exit::CannotJudge,
-            Exit::Yes => exit,
-            worse => worse,
+        let best = exit_at_best(&examined.report);
+        if best != Exit::Yes {
+            best
+        } else if examined.report.undetermined.is_some() {
+            Exit::CannotJudge
+        } else {
+            exit
         }
     }
 
@@ -418,7 +421,8 @@ mod tests {
         let (record, _) = append::genesis(&signer, time, body.into()).unwrap();
         let path = folder.join("ledger.db");
         let begin = |ledger: &mut SqliteLedger| {
-            ledger.transact(|tx: &mut dyn Transaction| tx.append(&[record.clone()], &[]))
+            ledger
+                .transact(|tx: &mut dyn Transaction| tx.append(std::slice::from_ref(&record), &[]))
         };
         let (store, ()) = SqliteLedger::create(&path, Duration::ZERO, begin).unwrap();
         let mut own = view::over(store, folders).unwrap();

@@ -292,10 +292,7 @@ mod tests {
     fn a_text_that_is_changed_after_it_was_opened_is_read_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("export.jsonl");
-        let before = format!(
-            "{}x\n",
-            std::str::from_utf8(HEADER_BEGINS.as_ref()).unwrap()
-        );
+        let before = format!("{}x\n", std::str::from_utf8(HEADER_BEGINS).unwrap());
         std::fs::write(&path, &before).unwrap();
         let Source::Export(mut text) = file(&path).unwrap().source else {
             panic!("no export");

@@ -212,10 +212,13 @@ fn look(connection: &mut Connection, wait: Duration, time: Duration) -> Result<P
         Ok(lines) if lines.is_empty() => Ok(Pages::Whole),
         Ok(lines) => Ok(Pages::Damaged(lines)),
         Err(_) if Instant::now() > deadline => Ok(Pages::NotLookedAt),
-        Err(error) => match fault(error) {
-            StoreError::Storage { detail } => Ok(Pages::Damaged(vec![detail])),
-            error => Err(error),
-        },
+        Err(error) => {
+            let error = fault(error);
+            if let StoreError::Storage { detail } = error {
+                return Ok(Pages::Damaged(vec![detail]));
+            }
+            Err(error)
+        }
     }
 }
 
