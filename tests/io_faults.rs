@@ -391,7 +391,11 @@ fn walk(name: &str, task: &mut dyn Task) {
 
 /// Whether a log of strace shows that the ledger's folder was synced after its journal went.
 fn folder_was_synced(log: &str) -> bool {
-    let mut after = log.rsplit("-journal\"").next().unwrap().lines();
+    let mut after = log
+        .rsplit("/.handoff/ledger.db-journal\"")
+        .next()
+        .unwrap()
+        .lines();
     after
         .any(|line| line.contains("sync(") && line.contains("/.handoff>)") && line.ends_with("= 0"))
 }

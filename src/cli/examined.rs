@@ -223,15 +223,13 @@ pub fn require_whole(report: &Report, path: &Path) -> Result<Head, Failure> {
     report.head.ok_or_else(|| empty().next(look(path)))
 }
 
-/// How a command ends at best that answers from what was read: no answer from what was tampered
-/// with, or of which there may be more, is a success.
-pub fn exit_at_best(report: &Report) -> Exit {
-    if report.faults.total() > 0 {
-        Exit::Integrity
-    } else if report.is_whole() {
-        Exit::Yes
-    } else {
-        Exit::CannotJudge
+/// How a command ends that answers from what is not whole: no answer from what was tampered with,
+/// or of which there may be more, is a success. `None` if it is whole.
+pub fn shortfall(report: &Report) -> Option<Exit> {
+    match report.faults.total() {
+        0 if report.is_whole() => None,
+        0 => Some(Exit::CannotJudge),
+        1.. => Some(Exit::Integrity),
     }
 }
 
@@ -338,14 +336,8 @@ impl AnyLedger {
         let AnyLedger::Evidence(examined) = self else {
             return exit;
         };
-        let best = exit_at_best(&examined.report);
-        if best != Exit::Yes {
-            best
-        } else if examined.report.undetermined.is_some() {
-            Exit::CannotJudge
-        } else {
-            exit
-        }
+        let unjudged = examined.report.undetermined.map(|_| Exit::CannotJudge);
+        shortfall(&examined.report).or(unjudged).unwrap_or(exit)
     }
 
     /// Demands of evidence what [`Examined::require_trusted`] does; of this machine's own ledger

@@ -7,7 +7,7 @@
 use crate::chain::{VerifiedEvent, Walk};
 use crate::cli::args::{Common, Compare};
 use crate::cli::context::{self, Whose};
-use crate::cli::examined::exit_at_best;
+use crate::cli::examined::shortfall;
 use crate::cli::known::Known;
 use crate::cli::output::Output;
 use crate::cli::render::head_json;
@@ -205,7 +205,11 @@ fn branch(side: &Side, at: Seq, before: Option<(Seq, Leaf)>) -> Result<Branch, F
 }
 
 fn exit(sides: &[Side; 2], relation: Relation) -> Exit {
-    let is = |exit| sides.iter().any(|side| exit_at_best(&side.report) == exit);
+    let is = |exit| {
+        sides
+            .iter()
+            .any(|side| shortfall(&side.report) == Some(exit))
+    };
     if relation == Relation::Fork || is(Exit::Integrity) {
         Exit::Integrity
     } else if is(Exit::CannotJudge) {

@@ -2,7 +2,7 @@
 
 use crate::cli::args::{Common, Export};
 use crate::cli::context::{self, Whose};
-use crate::cli::examined::exit_at_best;
+use crate::cli::examined::shortfall;
 use crate::cli::known::Known;
 use crate::cli::output::{Format, Output};
 use crate::cli::render::head_json;
@@ -58,7 +58,7 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
             "{erased} captures are not in it: they were erased"
         ));
     }
-    let exit = exit_at_best(&report);
+    let exit = shortfall(&report).unwrap_or(Exit::Yes);
     if let Some(fault) = report.faults.items().first() {
         output.note(&format!(
             "{}: {}\nonly the part that is intact was exported, up to event {}\n\
