@@ -120,9 +120,8 @@ impl From<ViewError> for Failure {
 
 /// Exit 4: of a ledger of this machine's own nothing is left, and nothing can be accepted.
 pub(super) fn emptied(message: String) -> Failure {
-    Failure::integrity("rollback", message).next(
-        "restore the file; or remove it, and: handoff import FILE, of an export kept elsewhere",
-    )
+    Failure::integrity("rollback", message)
+        .next("restore the file; or remove it, and: handoff import FILE, of an export")
 }
 
 impl From<MemoryError> for Failure {

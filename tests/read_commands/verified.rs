@@ -125,7 +125,7 @@ fn a_damaged_view_is_no_tampering() {
             .join("\n")
             .contains("rolled back")
     );
-    assert_eq!(world.run(&["head"]).exit, 0);
+    assert_eq!(world.run(&["head"]).exit, 5, "what is remembered went too");
 }
 
 #[test]

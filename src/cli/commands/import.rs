@@ -1,5 +1,6 @@
 //! `import`: a ledger file made of an export.
 
+use crate::append::LedgerError;
 use crate::cli::args::{Common, Import};
 use crate::cli::context;
 use crate::cli::examined::require_whole;
@@ -10,7 +11,7 @@ use crate::cli::source::{self, LineFault, Lines, Opened, Source, capture_of};
 use crate::cli::written::not_told;
 use crate::export::Line;
 use crate::home::paths;
-use crate::home::view;
+use crate::home::view::{self, ViewError};
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Capture, Record, Store, Transaction};
 use crate::types::Digest;
@@ -51,7 +52,12 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     output.recorded(&head);
     let folders = context::folders(common);
     view::own(&ledger, &folders).map_err(|error| not_told(error.into(), &head))?;
-    view::over(ledger, &folders).map_err(|error| not_told(error.into(), &head))?;
+    match view::over(ledger, &folders) {
+        // That it is older than what this machine saw is told by every command from then on.
+        Ok(_) | Err(ViewError::Ledger(LedgerError::Rollback { .. } | LedgerError::Fork { .. })) => {
+        }
+        Err(error) => return Err(not_told(error.into(), &head)),
+    }
     output.line(&format!("{head}\nimported to {}", path.display()));
     if let Some(ledger) = report.ledger.zip(report.signer.root_key) {
         let (id, root) = ledger;
