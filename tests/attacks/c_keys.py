@@ -143,7 +143,7 @@ for number_, encoding in enumerate(forger.LOW_ORDER):
 
 
 # --- C4: the edge cases of CCTV ---
-EDGE_CASES = pathlib.Path("/work/shared/vectors/ed25519-edge-cases.json")
+EDGE_CASES = pathlib.Path(__file__).resolve().parents[3] / "shared/vectors/ed25519-edge-cases.json"
 
 
 def edge_keys():
