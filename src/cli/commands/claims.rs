@@ -8,7 +8,7 @@ use super::super::render::weak_text;
 use super::super::report::{Exit, Failure};
 use super::super::written::{not_told, refused_with, said, wrote};
 use super::evidence::{printed, require_receipt, told};
-use super::grounds::{AxisProbes, check_grounds, grounds};
+use super::grounds::{AxisProbes, about, check_grounds, grounds};
 use crate::command::{self, Bracket, Flagged, Proof, Provisional, Step};
 use crate::event::ClaimRetracted;
 use crate::home::clock;
@@ -34,18 +34,8 @@ pub(super) fn claim(
         !given.needs.is_empty(),
         given.environment_independent.is_some(),
     )?;
-    let mut question = Question {
-        session: Some(session),
-        claims: given
-            .from
-            .iter()
-            .cloned()
-            .chain([arguments.id.clone()])
-            .collect(),
-        statements: arguments.statement.iter().cloned().collect(),
-        names: given.needs.iter().map(|need| need.name.clone()).collect(),
-        ..Question::default()
-    };
+    let mut question = about(session, &arguments.id, given);
+    question.statements.extend(arguments.statement.clone());
     let state = context.ask(&question)?;
     let statement = stated(&state, &arguments.id, arguments.statement.as_ref())?;
     let grounds = grounds(&state, session, given)?;

@@ -6,10 +6,22 @@ use super::super::observe::{Observer, secrets};
 use super::super::report::Failure;
 use crate::command::{Grounds, Run};
 use crate::resolve::{Resolved, resolve};
+use crate::slice::Question;
 use crate::state::State;
-use crate::types::{Digest, Seq};
+use crate::types::{ClaimId, Digest, Seq};
 use crate::verdict::{Verdict, axis_in};
 use std::collections::BTreeSet;
+
+/// What has to be known of a session in order to support a claim of it by these grounds.
+pub(super) fn about(session: Seq, claim: &ClaimId, given: &GroundsArgument) -> Question {
+    let from = given.from.iter().cloned();
+    Question {
+        session: Some(session),
+        claims: from.chain([claim.clone()]).collect(),
+        names: given.needs.iter().map(|need| need.name.clone()).collect(),
+        ..Question::default()
+    }
+}
 
 /// The axes that are named, as the session knows them.
 pub(super) fn named(

@@ -7,7 +7,7 @@ use super::super::output::Output;
 use super::super::report::{Exit, Failure};
 use super::super::written::{refused_with, wrote};
 use super::evidence::{printed, told};
-use super::grounds::{AxisProbes, check_grounds, grounds};
+use super::grounds::{AxisProbes, about, check_grounds, grounds};
 use crate::append::Pen;
 use crate::command::{self, Grounds, Run};
 use crate::event::ProbeBegun;
@@ -143,17 +143,7 @@ fn promotable(
     arguments: &Promote,
 ) -> Result<Promotable, Failure> {
     let given = &arguments.grounds;
-    let mut question = Question {
-        session: Some(session),
-        claims: given
-            .from
-            .iter()
-            .cloned()
-            .chain([arguments.id.clone()])
-            .collect(),
-        names: given.needs.iter().map(|need| need.name.clone()).collect(),
-        ..Question::default()
-    };
+    let mut question = about(session, &arguments.id, given);
     let state = context.ask(&question)?;
     let id = &arguments.id;
     let stating = state
