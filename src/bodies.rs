@@ -1,12 +1,13 @@
-//! What each kind's body holds, member by member: the structs and closed lists of the wire format.
+//! What each kind's body holds, member by member: the structs of the wire format.
 //!
 //! Members stand in alphabetical order, so that the order of declaration is the canonical order of
 //! RFC 8785; an optional member is absent, never null.
 
-use crate::probe_spec::{Comparator, FileDigest, Judgement, Outcome, Outputs, Probe};
-use crate::types::{
-    Ascending, AxisName, ClaimId, Digest, INTEGER_MAX, Name, PublicKey, Seq, Text, Value,
+pub use crate::lists::{
+    AxisClass, Comparison, DiscardWhy, GateDecision, NotProbedWhy, PromotionRefusedWhy, Role,
 };
+use crate::probe_spec::{Comparator, FileDigest, Judgement, Outcome, Outputs, Probe};
+use crate::types::{Ascending, AxisName, ClaimId, Digest, Name, PublicKey, Seq, Text, Value};
 use serde::{Deserialize, Serialize};
 
 /// Declares a struct of the wire format.
@@ -22,43 +23,6 @@ macro_rules! wire {
         })*
     };
 }
-
-/// Declares a closed list of the wire format.
-macro_rules! closed {
-    ($(
-        $(#[$doc:meta])* $name:ident {
-            $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)*
-        }
-    )*) => {
-        $($(#[$doc])*
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
-            serde::Serialize, serde::Deserialize,
-        )]
-        pub enum $name {
-            $($(#[$variant_doc])* #[serde(rename = $text)] $variant,)*
-        }
-
-        impl $name {
-            /// Every value of the list.
-            pub const ALL: &[$name] = &[$($name::$variant),*];
-
-            /// The value's text on the wire.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $($name::$variant => $text,)*
-                }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.as_str())
-            }
-        })*
-    };
-}
-pub(crate) use closed;
 
 wire! {
     /// `ledger.opened`
@@ -432,81 +396,6 @@ wire! {
     }
 }
 
-closed! {
-    /// What a key may do.
-    Role {
-        /// Authorise and revoke recorders, discard others' flags, erase captures.
-        Admin = "admin",
-        /// Run sessions.
-        Recorder = "recorder",
-    }
-
-    /// What an axis is a property of.
-    AxisClass {
-        /// Where and as whom things run.
-        ExecutionTopology = "execution_topology",
-        /// Which version of something is there.
-        DependencyVersion = "dependency_version",
-        /// What can be reached.
-        Reachability = "reachability",
-    }
-
-    /// Whether a redacted value is that of a recorded axis.
-    Comparison {
-        /// It is.
-        Same = "same",
-        /// It is not.
-        Different = "different",
-    }
-
-    /// Why a claim was discarded.
-    DiscardWhy {
-        /// It was not derived from anything.
-        NoDerivation = "no_derivation",
-        /// There was no step that would verify it.
-        NoStep = "no_step",
-        /// The step could not fail, or would show nothing.
-        VacuousStep = "vacuous_step",
-        /// The same is already admissible.
-        Redundant = "redundant",
-        /// A person withdrew the flag.
-        Withdrawn = "withdrawn",
-    }
-
-    /// Why a promotion was refused.
-    PromotionRefusedWhy {
-        /// The step did not succeed.
-        ProbeFailed = "probe_failed",
-        /// An axis it needs did not hold before and after.
-        AxisNotHeld = "axis_not_held",
-        /// A claim it is derived from is not admissible.
-        FromNotAdmissible = "from_not_admissible",
-    }
-
-    /// Why an axis was not probed.
-    NotProbedWhy {
-        /// The deadline came first.
-        NotRun = "not_run",
-        /// Running probes was forbidden.
-        NoExec = "no_exec",
-        /// The recorder was not trusted to say what to run.
-        Untrusted = "untrusted",
-        /// The salt of the redacted value is gone or is another.
-        SaltMissing = "salt_missing",
-    }
-
-    /// Whether an action was let run.
-    GateDecision {
-        /// It was.
-        Allowed = "allowed",
-        /// It was not.
-        Refused = "refused",
-    }
-}
-
-/// Most arguments of an action.
-pub(crate) const ARGUMENTS_MAX: usize = 256;
-
 impl ProbeReceipt {
     /// The commitments under which something may be kept outside the chain, and what it is: what
     /// was kept of a stream, or the salt of a redacted value.
@@ -523,100 +412,5 @@ impl ProbeReceipt {
             .map(|(stream, kept)| (stream, kept.commitment));
         let redacted = self.redacted.iter().map(|it| ("salt", it.commitment));
         streams.chain(redacted).collect()
-    }
-
-    pub(crate) fn check(&self) -> Result<(), &'static str> {
-        integers(&[self.duration_ms.saturating_add(1)])?;
-        for stream in self.outputs.iter().flat_map(|it| [it.stderr, it.stdout]) {
-            integers(&[stream.kept, stream.whole].map(|it| it.length.saturating_add(1)))?;
-        }
-        if self.expectations.len() != self.probe.expect().len() {
-            return Err("expectations do not match the probe's");
-        }
-        let started = self.probe.check().is_none()
-            && !matches!(self.outcome, Outcome::NotFound | Outcome::NotExecutable);
-        if self.outputs.is_some() != started {
-            return Err("outputs stand for a command that was started, and only for one");
-        }
-        if self.value.is_some() && self.redacted.is_some() {
-            return Err("a value beside its redaction");
-        }
-        if self.probe.redact() && self.value.is_some() {
-            return Err("a redacted probe shows its value");
-        }
-        if self.redacted.is_some() && !self.probe.redact() {
-            return Err("a redaction that the probe does not ask for");
-        }
-        let has_value = self.value.is_some() || self.redacted.is_some();
-        if has_value && !self.extracted {
-            return Err("a value that was not extracted");
-        }
-        ascending(self.compared.iter().map(|compared| compared.axis))
-    }
-}
-
-impl Counts {
-    pub(crate) fn check(&self) -> Result<(), &'static str> {
-        let Counts {
-            ambient,
-            axes,
-            claims,
-            discards,
-            flags,
-            promotions,
-            receipts,
-            retractions,
-        } = *self;
-        let counts = [
-            ambient,
-            axes,
-            claims,
-            discards,
-            flags,
-            promotions,
-            receipts,
-            retractions,
-        ];
-        integers(&counts.map(|count| count.saturating_add(1)))
-    }
-}
-
-impl BoundaryReverified {
-    pub(crate) fn check(&self) -> Result<(), &'static str> {
-        for entry in &self.entries {
-            let found = [
-                entry.asserted.is_some(),
-                entry.receipt.is_some(),
-                entry.unverifiable.is_some(),
-            ];
-            if found.into_iter().filter(|found| *found).count() != 1 {
-                return Err("an entry holds exactly one of asserted, receipt and unverifiable");
-            }
-        }
-        ascending(self.entries.iter().map(|entry| entry.axis))
-    }
-}
-
-pub(crate) fn integers(values: &[u64]) -> Result<(), &'static str> {
-    if values.iter().all(|value| (1..=INTEGER_MAX).contains(value)) {
-        Ok(())
-    } else {
-        Err("an integer is out of its range")
-    }
-}
-
-pub(crate) fn at_least_one<T>(list: &[T], otherwise: &'static str) -> Result<(), &'static str> {
-    if list.is_empty() {
-        Err(otherwise)
-    } else {
-        Ok(())
-    }
-}
-
-pub(crate) fn ascending<T: PartialOrd>(names: impl Iterator<Item = T>) -> Result<(), &'static str> {
-    if names.is_sorted_by(|a, b| a < b) {
-        Ok(())
-    } else {
-        Err("a list is not in strictly ascending order")
     }
 }

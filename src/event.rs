@@ -5,7 +5,7 @@
 //! What an event may say *here and now* is for [`crate::rules`].
 
 pub use crate::bodies::*;
-use crate::bodies::{ARGUMENTS_MAX, ascending, at_least_one, integers};
+use crate::body_checks::{ARGUMENTS_MAX, ascending, at_least_one, integers};
 use crate::types::{ClaimId, Leaf, PublicKey, Seq, Time};
 
 /// The format version that this program writes and reads strictly.

@@ -12,6 +12,7 @@
 
 pub mod append;
 pub mod bodies;
+mod body_checks;
 pub mod boundary;
 pub mod catch_up;
 pub mod chain;
@@ -29,6 +30,7 @@ pub mod fold;
 pub mod format;
 pub mod hash;
 pub mod key;
+pub mod lists;
 pub mod merkle;
 pub mod merkle_proof;
 pub mod note;

@@ -5,13 +5,13 @@
 //! `rules_evidence.rs`, those of claims in `rules_claims.rs`; numbers in the comments
 //! are those of `ledger-format.md`.
 
-use crate::bodies::closed;
 use crate::boundary::Boundary;
 use crate::event::{
     Body, Event, EventAcknowledged, KeyAuthorized, KeyRevoked, LedgerUpgraded, Role,
     SessionAbandoned, SessionOpened, SessionSealed,
 };
 use crate::key;
+use crate::lists::closed;
 use crate::rules_claims;
 use crate::rules_evidence;
 use crate::state::{Key, Session, State};

@@ -2,8 +2,8 @@
 //!
 //! A [`Judge`] looks at a state from one session at one moment. Nothing here changes anything.
 
-use crate::bodies::closed;
 use crate::event::ProbeReceipt;
+use crate::lists::closed;
 pub use crate::observation::{
     AHEAD_MS_MAX, MAX_AGE_MS_DEFAULT, axis_in, has_finished, is_successful, satisfies,
 };

@@ -1,6 +1,6 @@
 //! What a verification tells.
 
-use crate::bodies::closed;
+use crate::lists::closed;
 use crate::types::{Digest, Head, LedgerId, PublicKey, Seq};
 
 /// Most faults, refused events and void events that are listed; their number is told whole.
