@@ -15,6 +15,7 @@ pub mod place;
 pub mod quote;
 pub mod render;
 pub mod report;
+mod reprobe;
 pub mod source;
 mod tree;
 pub mod trust;

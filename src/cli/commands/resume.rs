@@ -4,39 +4,22 @@ use super::super::args::{BRIEF_CHARACTERS, Common, Reprobe, Resume};
 use super::super::briefing::{Briefing, Markup};
 use super::super::context::Context;
 use super::super::examined::Answers;
-use super::super::observe::{Observer, Secret, secrets};
 use super::super::output::Output;
-use super::super::quote::quoted;
 use super::super::render;
 use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
+use super::super::reprobe::{
+    Judged, asserted, everything, is_of_an_axis, judge_anew, refuse_unknown,
+};
 use super::super::written::not_told;
 use super::session;
-use crate::append::LedgerError;
-use crate::command::{self, Run};
-use crate::credential;
-use crate::event::NotProbedWhy;
-use crate::reverify::{self, Found, Planned, Turn, Turns};
+use crate::reverify;
 use crate::slice::Question;
 use crate::state::State;
-use crate::types::{ClaimId, Head, Seq, Value};
+use crate::types::{ClaimId, Head, Seq};
 use crate::verdict::{ClaimState, Judge, Verdict};
 use serde_json::{Value as Json, json};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Arc, Mutex, mpsc};
-use std::time::{Duration, Instant};
-
-/// How long reverification may take in all, if nothing else is said.
-const DEADLINE: Duration = Duration::from_secs(60);
-/// How many probes run at the same time.
-const PARALLEL: usize = 8;
-/// How often a wait looks whether a signal came.
-const POLL: Duration = Duration::from_millis(20);
-/// Largest file of asserted values, in bytes.
-const VALUES_BYTES_MAX: u64 = 1 << 20;
+use std::collections::BTreeSet;
 
 /// Opens a session, probes what it inherits, and says what may be relied on.
 pub(super) fn resume(
@@ -161,14 +144,6 @@ fn check_known(
     }
 }
 
-fn everything(session: Option<Seq>) -> Question {
-    Question {
-        session,
-        all_claims: true,
-        ..Question::default()
-    }
-}
-
 /// The claims verified by sessions that this one inherits.
 fn inherited(state: &State, session: Seq) -> BTreeSet<ClaimId> {
     let lineage = state.lineage(session);
@@ -179,47 +154,6 @@ fn inherited(state: &State, session: Seq) -> BTreeSet<ClaimId> {
         !state.is_void(support.seq) && retracted.is_none_or(|retraction| retraction < support.seq)
     });
     live.map(|support| support.body.claim.clone()).collect()
-}
-
-/// The values of `--values`: by axis name or by the seq of its record.
-fn asserted(arguments: &Reprobe) -> Result<BTreeMap<String, Value>, Failure> {
-    let Some(path) = &arguments.values else {
-        return Ok(BTreeMap::new());
-    };
-    let usage = |what: String| {
-        Failure::usage(format!("{}: {what}", path.display()))
-            .next("a file of at most 1 MiB that holds {\"AXIS\": \"VALUE\"}")
-    };
-    let text = read_small(path).map_err(usage)?;
-    serde_json::from_str::<BTreeMap<String, Value>>(&text).map_err(|error| usage(error.to_string()))
-}
-
-fn read_small(path: &Path) -> Result<String, String> {
-    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if !metadata.is_file() || metadata.len() > VALUES_BYTES_MAX {
-        return Err("no regular file of at most 1 MiB".to_owned());
-    }
-    std::fs::read_to_string(path).map_err(|error| error.to_string())
-}
-
-/// Whether a name of `--values` is that of an axis, or its number.
-fn is_of_an_axis(state: &State, axes: &BTreeSet<Seq>, name: &str) -> bool {
-    let mut records = axes.iter().filter_map(|axis| state.axes().get(axis));
-    records.any(|record| record.body.axis.as_str() == name || record.seq.to_string() == name)
-}
-
-/// A value for what is no axis to be reverified is a slip of the pen, and would count for nothing.
-fn refuse_unknown(left: &BTreeMap<String, Value>) -> Result<(), Failure> {
-    match left.keys().next() {
-        Some(name) => {
-            let message = format!(
-                "--values: no axis to be reverified is named {}",
-                quoted(name)
-            );
-            Err(Failure::usage(message).next("the same command with --dry-run, which lists them"))
-        }
-        None => Ok(()),
-    }
 }
 
 /// The axes that a session opened now would reverify, each once, with the state that knows them.
@@ -302,201 +236,6 @@ fn would_run<'s>(
     let body = json!({ "dry_run": true, "probes": listed });
     output.document(&format!("handoff.{command}.v1"), Exit::Yes, body);
     Exit::Yes
-}
-
-/// The state after a reverification, and the head it was written at.
-struct Judged {
-    state: State,
-    head: Head,
-}
-
-fn judge_anew(
-    context: &mut Context<'_>,
-    session: Seq,
-    arguments: &Reprobe,
-    asserted: &BTreeMap<String, Value>,
-) -> Result<Judged, Failure> {
-    let signer = context.signer()?;
-    let state = context.ask(&everything(Some(session)))?;
-    let axes = reverify::axes(&state, session, &arguments.only);
-    let mut found: BTreeMap<Seq, Found> = BTreeMap::new();
-    let mut left = BTreeSet::new();
-    for axis in axes {
-        match value_of(&state, axis, asserted) {
-            Some(value) => {
-                check_assertable(&state, axis, &value)?;
-                found.insert(axis, Found::Asserted(value));
-            }
-            None if arguments.no_exec => {
-                found.insert(axis, Found::NotProbed(NotProbedWhy::NoExec));
-            }
-            None => {
-                left.insert(axis);
-            }
-        }
-    }
-    let plan = reverify::plan(&state, &left);
-    let runs = run_all(
-        context,
-        &state,
-        &plan,
-        arguments.deadline.unwrap_or(DEADLINE),
-    )
-    .map_err(|failure| failure.next(format!("handoff reverify --session {session}")))?;
-    let question = Question {
-        session: Some(session),
-        cited: left.iter().copied().chain(found.keys().copied()).collect(),
-        ..Question::default()
-    };
-    let appended = context.append_seen(&signer, &question, |pen| {
-        for (planned, run) in plan.iter().zip(runs) {
-            let what = match run {
-                Some(run) => recorded(command::receipt(pen, session, run))?,
-                None => Found::NotProbed(NotProbedWhy::NotRun),
-            };
-            found.extend(planned.axes.iter().map(|axis| (*axis, what.clone())));
-        }
-        for event in reverify::events(found) {
-            pen.write(session, event)?;
-        }
-        Ok(())
-    })?;
-    let head = appended.head;
-    let state = context.ask(&everything(Some(session)));
-    Ok(Judged {
-        state: state.map_err(|failure| not_told(failure, &head))?,
-        head,
-    })
-}
-
-/// What became of a receipt. One that cannot be put in an event (a predecessor may have recorded
-/// hundreds of redacted axes by one probe) leaves its axes unverifiable and stops nothing else.
-fn recorded(receipt: Result<Seq, LedgerError>) -> Result<Found, Failure> {
-    match receipt {
-        Ok(seq) => Ok(Found::Receipt(seq)),
-        Err(LedgerError::Unspeakable(_) | LedgerError::Credential(_)) => {
-            Ok(Found::NotProbed(NotProbedWhy::NotRun))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// A value that is asserted stands in the chain for good, so it must be no secret.
-fn check_assertable(state: &State, axis: Seq, value: &Value) -> Result<(), Failure> {
-    let record = state.axes().get(&axis);
-    let receipt = record.and_then(|record| state.receipts().get(&record.body.receipt));
-    let redacted = receipt.is_some_and(|receipt| receipt.body.probe.redact());
-    if redacted || credential::find(value.as_str().as_bytes()).is_some() {
-        let what = if redacted {
-            "is of a redacted axis"
-        } else {
-            "looks like a credential"
-        };
-        let message = format!("the value for axis {axis} {what}: it would stand in the chain");
-        return Err(Failure::no("credential", message).next("handoff reverify, without that value"));
-    }
-    Ok(())
-}
-
-fn value_of(state: &State, axis: Seq, asserted: &BTreeMap<String, Value>) -> Option<Value> {
-    let name = &state.axes().get(&axis)?.body.axis;
-    asserted
-        .get(&axis.to_string())
-        .or_else(|| asserted.get(name.as_str()))
-        .cloned()
-}
-
-/// Runs planned probes, several at a time, until the deadline; none for one that did not come to
-/// its end by then.
-fn run_all(
-    context: &Context<'_>,
-    state: &State,
-    plan: &[Planned],
-    deadline: Duration,
-) -> Result<Vec<Option<Run>>, Failure> {
-    let end = Instant::now() + deadline;
-    let observer = Observer::new(context)?;
-    let over = Arc::new(AtomicBool::new(false));
-    let within = observer.until(Arc::clone(&over));
-    let mut secrets_of: Vec<Vec<Secret>> = Vec::new();
-    for planned in plan {
-        let axes = planned.axes.iter().copied();
-        secrets_of.push(secrets(context, state, axes, planned.probe.digest())?);
-    }
-    let work = Work {
-        plan,
-        secrets_of,
-        within,
-        over,
-        turns: Mutex::new(Turns::new(plan, PARALLEL)),
-        runs: Mutex::new(BTreeMap::new()),
-    };
-    std::thread::scope(|scope| {
-        let (done, wait) = mpsc::channel::<()>();
-        for _ in 0..PARALLEL.min(plan.len()) {
-            let (done, work) = (done.clone(), &work);
-            scope.spawn(move || {
-                work.labour();
-                drop(done);
-            });
-        }
-        drop(done);
-        while wait.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
-            if Instant::now() >= end || observer.is_interrupted() {
-                work.over.store(true, Ordering::Relaxed);
-            }
-        }
-    });
-    if observer.is_interrupted() {
-        let message = "interrupted; no receipt was recorded";
-        return Err(Failure::environment("interrupted", message));
-    }
-    let mut runs = work.runs.into_inner().unwrap_or_default();
-    Ok((0..plan.len()).map(|index| runs.remove(&index)).collect())
-}
-
-/// What the workers of a reverification share.
-struct Work<'a> {
-    plan: &'a [Planned],
-    secrets_of: Vec<Vec<Secret>>,
-    within: Observer,
-    over: Arc<AtomicBool>,
-    turns: Mutex<Turns>,
-    runs: Mutex<BTreeMap<usize, Run>>,
-}
-
-impl Work<'_> {
-    /// Runs one probe after the other until there is none or it is over.
-    fn labour(&self) {
-        while !self.over.load(Ordering::Relaxed) {
-            let turn = match self.turns.lock() {
-                Ok(mut turns) => turns.take(),
-                Err(_) => return,
-            };
-            match turn {
-                Turn::Over => return,
-                Turn::Wait => std::thread::sleep(POLL),
-                Turn::Run(index, key) => {
-                    self.run(index);
-                    if let Ok(mut turns) = self.turns.lock() {
-                        turns.ended(key);
-                    }
-                }
-            }
-        }
-    }
-
-    fn run(&self, index: usize) {
-        let (Some(planned), Some(secrets)) = (self.plan.get(index), self.secrets_of.get(index))
-        else {
-            return;
-        };
-        if let Ok(run) = self.within.run(&planned.probe, None, secrets)
-            && let Ok(mut runs) = self.runs.lock()
-        {
-            runs.insert(index, run);
-        }
-    }
 }
 
 /// What a session may think of everything it inherits, and of what was asked about.
