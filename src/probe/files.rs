@@ -18,8 +18,6 @@ const PROGRAM_BYTES_MAX: u64 = 1 << 30;
 /// left out.
 const FILES_BYTES_MAX: u64 = 64 << 20;
 const PIECE_BYTES: usize = 64 * 1024;
-/// By how many of its first bytes a file is told to be text.
-const FORMAT_BYTES: u64 = 128;
 
 /// Digests of the program that `probe` would start under `root`, symbolic links followed, and of
 /// every regular file that another word of its argv names. A script of `--shell` names none.
@@ -79,14 +77,6 @@ pub(super) fn find_program(name: &str, directory: &Path) -> Option<PathBuf> {
         .iter()
         .find(|path| access(*path, Access::EXEC_OK).is_ok());
     executable.or(files.first()).cloned()
-}
-
-/// Whether a file is text that names no interpreter: the system refuses to run it, and the C
-/// library then hands it to a shell (POSIX.1-2024, execvp), which nobody asked for.
-pub(super) fn is_for_a_shell(path: &Path) -> bool {
-    let mut begins = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(FORMAT_BYTES).read_to_end(&mut begins));
-    read.is_ok() && !begins.starts_with(b"#!") && !begins.contains(&0)
 }
 
 /// Digest and length of a regular file of at most `limit` bytes.

@@ -6,6 +6,7 @@
 mod descendants;
 mod extract;
 mod files;
+mod loadable;
 mod native;
 mod network;
 mod output;

@@ -6,7 +6,8 @@
 //! them longer than a moment: an output that something holds open is left behind.
 
 use super::descendants::{self, Family};
-use super::files::{find_program, is_for_a_shell};
+use super::files::find_program;
+use super::loadable::is_loadable;
 use super::output::{Captured, Sink, drain, lock};
 use super::{Seen, Surroundings, milliseconds_since};
 use crate::probe_spec::{Outcome, Probe};
@@ -51,10 +52,12 @@ pub(super) fn observe(
     }
     if !probe.shell() {
         let program = argv.first().and_then(|name| find_program(name, directory));
-        match program {
-            None => return Seen::nothing(Outcome::NotFound),
-            Some(path) if is_for_a_shell(&path) => return Seen::nothing(Outcome::NotExecutable),
-            Some(_) => {}
+        let Some(program) = program else {
+            return Seen::nothing(Outcome::NotFound);
+        };
+        // What keeps it from being read will keep it from being started, too.
+        if !is_loadable(&program, directory).unwrap_or(true) {
+            return Seen::nothing(Outcome::NotExecutable);
         }
     }
     let family = Family::enter();

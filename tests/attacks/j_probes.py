@@ -477,26 +477,36 @@ STARTS = {
     "not found by path": (["./nosuchprogram"], "not_found"),
     "no right to run": (["./data"], "not_executable"),
     "a folder": (["/tmp"], None),
-    "no program's format": (["./rubbish"], "not_executable"),
+    "no program's format, text": (["./text"], "not_executable"),
     "a missing interpreter": (["./script"], None),
     "a folder for cwd that is not there": (["--cwd", "nowhere", "--", "cat"], None),
+    "no program's format, zeros within": (["./zeros"], "not_executable"),
+    "no program's format, an image cut off": (["./image"], "not_executable"),
+    "an empty file": (["./empty"], "not_executable"),
+}
+# What a shell would run of each: a command that leaves a file behind.
+LINE = b"\necho run by a shell > proof\n"
+UNFIT = {
+    "text": LINE,
+    "zeros": b"\x00\x01" + LINE + bytes(100),
+    "image": b"\x7fELF\x02\x01\x01" + LINE,
+    "empty": b"",
+    "script": b"#!/no/such/interpreter\n",
 }
 for at, (what, (argv, outcome)) in enumerate(STARTS.items()):
 
     def never_began(world, argv=argv, outcome=outcome):
         own(world)
         (world.project / "data").write_text("x")
-        rubbish = world.project / "rubbish"
-        rubbish.write_bytes(os.urandom(100))
-        script = world.project / "script"
-        script.write_text("#!/no/such/interpreter\n")
-        for one in (rubbish, script):
-            os.chmod(one, 0o755)
+        for name, found in UNFIT.items():
+            (world.project / name).write_bytes(found)
+            os.chmod(world.project / name, 0o755)
         given = argv if "--" in argv else ["--", *argv]
         told, shown = probe(world, *given, codes=(1, 2, 5))
         if shown is not None:
             demand(outcome is None or told["outcome"]["end"] == outcome, "another outcome", told)
             demand(told["successful"] is False and told["value"] is None, "successful", told)
+        demand(not (world.project / "proof").exists(), "run by a shell", told)
         ran = world.json("verify")
         demand(ran.code == 0, "not verified", ran)
 

@@ -40,22 +40,35 @@ fn a_program_that_is_not_there_is_not_found() {
 #[test]
 fn a_program_that_does_not_start_is_not_executable() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, text, mode) in [
-        ("data", "#!/bin/sh\n", 0o644),
-        ("orphan", "#!/no/such/interpreter\n", 0o755),
-        (
-            "for-a-shell",
-            "echo run by a shell that nobody asked for\n",
-            0o755,
-        ),
-        ("empty", "", 0o755),
+    let program = fs::read(std::env::current_exe().unwrap()).unwrap();
+    let for_a_shell = b"echo run by a shell > proof\n".as_slice();
+    let with_zeros = [for_a_shell, &[0; 200]].concat();
+    let with_interpreter = b"#!./for-a-shell\necho run by a shell > proof\n".as_slice();
+    let with_no_interpreter = b"#! \necho run by a shell > proof\n".as_slice();
+    // Where the program's kind is told and nothing follows, and one byte short of the header.
+    let (kind, header) = (&program[..20], &program[..63]);
+    let image_and_text = [header, b"\n", for_a_shell].concat();
+    for (name, bytes, mode) in [
+        ("data", b"#!/bin/sh\n".as_slice(), 0o644),
+        ("orphan", b"#!/no/such/interpreter\n", 0o755),
+        ("for-a-shell", for_a_shell, 0o755),
+        ("with-zeros", &with_zeros, 0o755),
+        ("zeros", &[0; 200], 0o755),
+        ("with-interpreter", with_interpreter, 0o755),
+        ("with-no-interpreter", with_no_interpreter, 0o755),
+        ("kind", kind, 0o755),
+        ("header", header, 0o755),
+        ("image-and-text", &image_and_text, 0o755),
+        ("empty", b"", 0o755),
     ] {
         let path = folder.path().join(name);
-        fs::write(&path, text).unwrap();
+        fs::write(&path, bytes).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         let seen = observe(folder.path(), argv(&[&format!("./{name}")]));
         assert_eq!(seen.outcome, Outcome::NotExecutable, "{name}");
+        assert!(seen.outputs.is_none(), "{name}");
     }
+    assert!(!folder.path().join("proof").exists());
     let elsewhere = Definition {
         cwd: "no/such/folder".into(),
         ..argv(&["ls"])
