@@ -24,7 +24,8 @@ pub enum Outcome {
     Interrupted,
     /// A native check was made and gave a value.
     Checked,
-    /// A native check could not be made, as of a file that cannot be read.
+    /// A native check could not be made, as of a file that cannot be read. Of a program it says
+    /// that the system failed at starting it, and is then never recorded.
     Failed,
 }
 

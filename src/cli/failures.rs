@@ -194,7 +194,13 @@ impl From<PinError> for Failure {
 
 impl From<ScopeError> for Failure {
     fn from(error: ScopeError) -> Failure {
-        Failure::environment("scope", error.to_string())
+        let failure = Failure::environment("scope", error.to_string()).next(error.next());
+        match error {
+            ScopeError::Unread(_) => failure.retryable(),
+            ScopeError::Root { .. } | ScopeError::NotUtf8 { .. } | ScopeError::Garbled { .. } => {
+                failure
+            }
+        }
     }
 }
 

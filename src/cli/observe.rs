@@ -102,9 +102,13 @@ impl Observer {
             )
             .next("the same command again"));
         }
-        if seen.outcome == Outcome::Failed && probe.check().is_none() {
-            let message = "the system has no process or descriptor left to run it with; \
-                           no receipt was recorded";
+        if seen.outcome == Outcome::Failed && (probe.check().is_none() || seen.failure.is_some()) {
+            let said = seen.failure.as_deref();
+            let message = format!(
+                "the system failed at running the probe ({}), which says nothing of what it \
+                 looks at; no receipt was recorded",
+                said.unwrap_or("how it ended was not told")
+            );
             return Err(Failure::environment("not_started", message)
                 .retryable()
                 .next("the same command again"));

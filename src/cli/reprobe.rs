@@ -213,10 +213,14 @@ fn run_all(
         let (done, wait) = mpsc::channel::<()>();
         for _ in 0..PARALLEL.min(plan.len()) {
             let (done, work) = (done.clone(), &work);
-            scope.spawn(move || {
+            let started = std::thread::Builder::new().spawn_scoped(scope, move || {
                 work.labour();
                 drop(done);
             });
+            if started.is_err() {
+                // Those that are there do the work; without any, none of it is run.
+                break;
+            }
         }
         drop(done);
         while wait.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {

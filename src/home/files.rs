@@ -1,6 +1,7 @@
 //! Small files that are read whole, and files that appear whole or not at all.
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use std::fmt;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -20,6 +21,27 @@ const SHARED_MODE: u32 = 0o666;
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// How long it sleeps between two looks.
 const LOCK_POLL: Duration = Duration::from_millis(5);
+
+/// Errors that say of a path that this process finds nothing there, today as tomorrow: no such
+/// thing, not for this user, a path that leads nowhere, or a kernel that lacks it (containers and
+/// emulated systems answer so where others have no such file). All others, such as EIO, EMFILE,
+/// ENOMEM or ESTALE, say that looking failed, and nothing of what is there.
+const ABSENT: [Errno; 9] = [
+    Errno::NOENT,
+    Errno::NOTDIR,
+    Errno::ACCESS,
+    Errno::PERM,
+    Errno::LOOP,
+    Errno::NAMETOOLONG,
+    Errno::NOSYS,
+    Errno::INVAL,
+    Errno::OPNOTSUPP,
+];
+
+/// Whether an error says that there is nothing, rather than that looking failed.
+pub(super) fn says_absent(error: &io::Error) -> bool {
+    Errno::from_io_error(error).is_some_and(|errno| ABSENT.contains(&errno))
+}
 
 /// What a file system entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +169,8 @@ pub(super) struct SmallFile {
     pub(super) bytes: Vec<u8>,
     /// The permission bits.
     pub(super) mode: u32,
+    /// How many bytes the system says it has; none of those that the system makes up (proc(5)).
+    length: u64,
 }
 
 /// Reads a regular file of at most `max` bytes. A named pipe without a writer does not block, and
@@ -194,8 +218,27 @@ pub(super) fn read(path: &Path, max: u64, links: Links) -> Result<SmallFile, Fil
         Ok(found) if found <= max => Ok(SmallFile {
             bytes,
             mode: metadata.permissions().mode() & 0o7777,
+            length: metadata.len(),
         }),
         _ => Err(too_large(limit)),
+    }
+}
+
+/// The bytes of a regular file of at most `max` by which something else is decided; `None` if
+/// there is none, or something else in its place. What failed is never taken for either.
+pub(super) fn read_if_present(path: &Path, max: u64) -> Result<Option<Vec<u8>>, FileError> {
+    match read(path, max, Links::Follow) {
+        Ok(file) => {
+            let is_short = u64::try_from(file.bytes.len()).is_ok_and(|found| found < file.length);
+            if is_short {
+                let early = io::ErrorKind::UnexpectedEof.into();
+                return Err(FileError::io("read all of", path)(early));
+            }
+            Ok(Some(file.bytes))
+        }
+        Err(FileError::NotRegular { .. }) => Ok(None),
+        Err(FileError::Io { source, .. }) if says_absent(&source) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -337,6 +380,53 @@ pub(super) fn folder_of(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_a_path_says_of_itself_is_absence() {
+        for absent in [
+            Errno::NOENT,
+            Errno::NOTDIR,
+            Errno::ACCESS,
+            Errno::PERM,
+            Errno::NOSYS,
+            Errno::INVAL,
+        ] {
+            assert!(says_absent(&absent.into()), "{absent}");
+        }
+        for failed in [
+            Errno::IO,
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::NOMEM,
+            Errno::STALE,
+            Errno::INTR,
+            Errno::TIMEDOUT,
+            Errno::AGAIN,
+        ] {
+            assert!(!says_absent(&failed.into()), "{failed}");
+        }
+        assert!(!says_absent(&io::ErrorKind::UnexpectedEof.into()));
+    }
+
+    #[test]
+    fn a_file_that_decides_something_is_read_whole_or_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        assert_eq!(read_if_present(&path, 9).unwrap(), None);
+        assert_eq!(read_if_present(folder.path(), 9).unwrap(), None);
+        std::fs::write(&path, "text").unwrap();
+        assert_eq!(read_if_present(&path, 9).unwrap().unwrap(), b"text");
+        let refused = read_if_present(&path, 3).unwrap_err();
+        assert!(matches!(refused, FileError::TooLarge { .. }), "{refused}");
+        if cfg!(target_os = "linux") {
+            // A file that the system makes up tells no length.
+            assert!(
+                read_if_present(Path::new("/proc/self/stat"), 9_000)
+                    .unwrap()
+                    .is_some()
+            );
+        }
+    }
 
     #[test]
     fn a_new_file_is_never_seen_by_halves_and_is_as_open_as_any_other() {

@@ -72,6 +72,9 @@ impl PathError {
             PathError::NotYours { ledger, .. } => format!("--ledger {}", ledger.display()),
             PathError::Empty => "--ledger PATH".to_owned(),
             PathError::NotUtf8 { .. } => "--cwd PATH, with a path in UTF-8".to_owned(),
+            PathError::File(FileError::Io { source, .. }) if !files::says_absent(source) => {
+                "the same command again".to_owned()
+            }
             PathError::File(_) => {
                 "export XDG_DATA_HOME, XDG_CONFIG_HOME and XDG_STATE_HOME as folders of yours"
                     .to_owned()
@@ -203,7 +206,8 @@ pub struct FoundLedger {
 ///
 /// # Errors
 ///
-/// Nothing found; found but someone else's; an empty option; `cwd` out of reach.
+/// Nothing found; found but someone else's; an empty option; `cwd` out of reach; a search that
+/// failed, which is not one that found nothing.
 pub fn find_ledger(
     option: Option<&OsStr>,
     variable: Option<&OsStr>,
@@ -230,7 +234,7 @@ pub fn find_ledger(
             let by = FoundBy::Search;
             return Ok(FoundLedger { path, by });
         }
-        if let Some(main) = main_worktree(folder)
+        if let Some(main) = main_worktree(folder)?
             && let Some(path) = ledger_in(&main, user)?
         {
             let by = FoundBy::MainWorktree;
@@ -245,10 +249,10 @@ pub fn find_ledger(
 ///
 /// # Errors
 ///
-/// When `cwd` is out of reach.
+/// When `cwd` is out of reach, or what lies in it cannot be looked at.
 pub fn place_for_ledger(cwd: &Path) -> Result<PathBuf, PathError> {
     let cwd = canonical(cwd)?;
-    let folder = main_worktree(&cwd).unwrap_or(cwd);
+    let folder = main_worktree(&cwd)?.unwrap_or(cwd);
     Ok(folder.join(LEDGER_FOLDER).join(LEDGER_FILE))
 }
 
@@ -293,20 +297,20 @@ fn owners(path: &Path) -> io::Result<[u32; 2]> {
 ///
 /// # Errors
 ///
-/// When `cwd` is out of reach.
+/// When `cwd` is out of reach, or a folder above cannot be looked at: another root would be another
+/// scope.
 pub fn root_of_session(cwd: &Path, ledger: &Path) -> Result<PathBuf, PathError> {
     let cwd = canonical(cwd)?;
-    let holder = ledger
-        .canonicalize()
-        .ok()
+    let holder = canonical_if_present(ledger)?
         .and_then(|ledger| Some(ledger.parent()?.to_owned()))
         .filter(|folder| folder.file_name() == Some(OsStr::new(LEDGER_FOLDER)));
     let ledgers_folder = holder.as_deref().and_then(Path::parent);
-    let root = cwd
-        .ancestors()
-        .find(|folder| Some(*folder) == ledgers_folder || is_worktree_top(folder))
-        .unwrap_or(&cwd);
-    Ok(root.to_owned())
+    for folder in cwd.ancestors() {
+        if Some(folder) == ledgers_folder || is_worktree_top(folder)? {
+            return Ok(folder.to_owned());
+        }
+    }
+    Ok(cwd)
 }
 
 /// A working directory as it is recorded: relative to `root` with `/` between its parts, `.` for
@@ -342,33 +346,57 @@ fn canonical(path: &Path) -> Result<PathBuf, PathError> {
         .map_err(FileError::io("enter the folder", path))?)
 }
 
+fn canonical_if_present(path: &Path) -> Result<Option<PathBuf>, PathError> {
+    present(path, path.canonicalize())
+}
+
+/// What was found at a path, if anything is there.
+fn present<T>(path: &Path, found: io::Result<T>) -> Result<Option<T>, PathError> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if files::says_absent(&error) => Ok(None),
+        Err(error) => Err(FileError::io("look at", path)(error).into()),
+    }
+}
+
 /// Whether a folder is the top of a git worktree (gitrepository-layout(5)): `.git` is a
 /// repository, or a file that points to one.
-fn is_worktree_top(folder: &Path) -> bool {
-    folder.join(".git/HEAD").is_file() || git_folder_of_link(folder).is_some()
+fn is_worktree_top(folder: &Path) -> Result<bool, PathError> {
+    let head = folder.join(".git/HEAD");
+    let is_file = present(&head, head.metadata())?.is_some_and(|found| found.is_file());
+    Ok(is_file || git_folder_of_link(folder)?.is_some())
 }
 
 /// The main worktree of the repository that `folder` is a linked worktree of, if it is the top of
 /// one. A bare repository has none; a submodule's `.git` file leads to a repository of its own.
-fn main_worktree(folder: &Path) -> Option<PathBuf> {
-    let git_folder = git_folder_of_link(folder)?;
-    let common = git_folder.join(pointer(&git_folder.join("commondir"))?);
-    let common = common.canonicalize().ok()?;
-    let named_git = common.file_name() == Some(OsStr::new(".git"));
-    common.parent().filter(|_| named_git).map(Path::to_owned)
+fn main_worktree(folder: &Path) -> Result<Option<PathBuf>, PathError> {
+    let Some(git_folder) = git_folder_of_link(folder)? else {
+        return Ok(None);
+    };
+    let Some(common) = pointer(&git_folder.join("commondir"))? else {
+        return Ok(None);
+    };
+    let common = canonical_if_present(&git_folder.join(common))?
+        .filter(|common| common.file_name() == Some(OsStr::new(".git")));
+    Ok(common.and_then(|common| Some(common.parent()?.to_owned())))
 }
 
 /// What a `.git` file's line `gitdir: PATH` says.
-fn git_folder_of_link(folder: &Path) -> Option<PathBuf> {
-    let target = pointer(&folder.join(".git"))?;
-    Some(folder.join(target.strip_prefix("gitdir: ")?))
+fn git_folder_of_link(folder: &Path) -> Result<Option<PathBuf>, PathError> {
+    let line = pointer(&folder.join(".git"))?;
+    let target = line.as_deref().and_then(|it| it.strip_prefix("gitdir: "));
+    Ok(target.map(|target| folder.join(target)))
 }
 
-/// The one line of a file that points somewhere.
-fn pointer(path: &Path) -> Option<String> {
-    let file = files::read(path, POINTER_BYTES_MAX, files::Links::Follow).ok()?;
-    let text = String::from_utf8(file.bytes).ok()?;
-    Some(text.trim_end_matches(['\n', '\r']).to_owned())
+/// The one line of a file that points somewhere, if there is such a file.
+fn pointer(path: &Path) -> Result<Option<String>, PathError> {
+    let bytes = match files::read_if_present(path, POINTER_BYTES_MAX) {
+        // So large a file is none that points.
+        Err(FileError::TooLarge { .. }) => None,
+        other => other?,
+    };
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    Ok(text.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
 #[cfg(test)]

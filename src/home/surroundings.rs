@@ -42,7 +42,7 @@ impl FileSystem {
 /// Kinds of file systems whose locks are another machine's word, by the number that statfs(2)
 /// calls them by.
 #[cfg(target_os = "linux")]
-const NETWORK: [(u64, &str); 12] = [
+const NETWORK: [(u32, &str); 12] = [
     (0x6969, "nfs"),
     (0x517b, "smb"),
     (0xff53_4d42, "cifs"),
@@ -60,14 +60,14 @@ const NETWORK: [(u64, &str); 12] = [
 #[cfg(target_os = "linux")]
 fn network(path: &Path) -> io::Result<Option<&'static str>> {
     let told = rustix::fs::statfs(path)?;
-    Ok(u64::try_from(told.f_type).ok().and_then(network_name))
+    Ok(network_name(told.f_type.into()))
 }
 
-/// The name of a kind, which is 32 bits wide. Where `f_type` is signed and no wider, one with the
-/// top bit set is negative, and told as none.
+/// The name of a kind: the low 32 bits of `f_type`, which is of another width and sign on each
+/// machine. Where it is signed and no wider, a kind with its top bit set is negative.
 #[cfg(target_os = "linux")]
-fn network_name(kind: u64) -> Option<&'static str> {
-    let kind = kind & 0xffff_ffff;
+fn network_name(told: i128) -> Option<&'static str> {
+    let kind = u32::try_from(told.rem_euclid(1 << u32::BITS)).ok()?;
     let found = NETWORK.iter().find(|(number, _)| *number == kind);
     found.map(|(_, name)| *name)
 }
@@ -121,9 +121,14 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_network_mount_is_told_by_its_number() {
-        assert_eq!(network_name(0x6969), Some("nfs"));
-        // As a signed word of 32 bits widens.
-        assert_eq!(network_name(0xffff_ffff_ff53_4d42), Some("cifs"));
+        for (number, name) in NETWORK {
+            // As it widens from 64 bits, and from 32, signed and not.
+            let signed = i32::from_ne_bytes(number.to_ne_bytes());
+            for told in [number.into(), signed.into(), u64::from(number).into()] {
+                assert_eq!(network_name(told), Some(name), "{told:x}");
+            }
+        }
+        assert_eq!(network_name(i32::MIN.into()), None);
         for local in [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630] {
             assert_eq!(network_name(local), None, "{local:x}");
         }

@@ -1,6 +1,7 @@
 //! The program that a probe starts and the files that its arguments name, by their digests.
 
 use super::directory;
+use super::loadable::speaks_of_program;
 use super::run::{PATH_DEFAULT, SHELL};
 use crate::hash::Running;
 use crate::probe_spec::{FileDigest, Probe};
@@ -30,7 +31,8 @@ pub fn file_digests(probe: &Probe, root: &Path) -> (Option<FileDigest>, Vec<File
     };
     let directory = directory(probe, root);
     let name = if probe.shell() { SHELL } else { first };
-    let executable = find_program(name, &directory).and_then(|path| {
+    let program = find_program(name, &directory).ok().flatten();
+    let executable = program.and_then(|path| {
         let path = path.canonicalize().ok()?;
         Some(FileDigest {
             digest: digest(&path, PROGRAM_BYTES_MAX)?.0,
@@ -55,7 +57,10 @@ pub fn file_digests(probe: &Probe, root: &Path) -> (Option<FileDigest>, Vec<File
 /// The file that running `name` in `directory` would start: itself if there is a slash in it, else
 /// the first executable of that name in a folder of PATH (POSIX.1-2024, Base Definitions, 8.3), or
 /// the first of that name if none is executable.
-pub(super) fn find_program(name: &str, directory: &Path) -> Option<PathBuf> {
+///
+/// # Errors
+/// If there is none, what kept a place from being looked at: it may be there.
+pub(super) fn find_program(name: &str, directory: &Path) -> io::Result<Option<PathBuf>> {
     let candidates: Vec<PathBuf> = if name.contains('/') {
         vec![directory.join(name)]
     } else {
@@ -69,14 +74,22 @@ pub(super) fn find_program(name: &str, directory: &Path) -> Option<PathBuf> {
             })
             .collect()
     };
-    let files: Vec<PathBuf> = candidates
-        .into_iter()
-        .filter(|path| path.is_file())
-        .collect();
+    let (mut files, mut failed) = (Vec::new(), None);
+    for path in candidates {
+        match path.metadata() {
+            Ok(found) if found.is_file() => files.push(path),
+            Ok(_) => {}
+            Err(error) if speaks_of_program(&error) => {}
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
     let executable = files
         .iter()
         .find(|path| access(*path, Access::EXEC_OK).is_ok());
-    executable.or(files.first()).cloned()
+    match (executable.or(files.first()), failed) {
+        (None, Some(failed)) => Err(failed),
+        (found, _) => Ok(found.cloned()),
+    }
 }
 
 /// Digest and length of a regular file of at most `limit` bytes.

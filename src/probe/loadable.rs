@@ -5,6 +5,7 @@
 //! that, so such a file is told beforehand, by what the system would look at (execve(2),
 //! elf(5); Linux's binfmt_script.c and binfmt_elf.c).
 
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,6 +25,34 @@ const MACHINE_AT: usize = 18;
 /// A program at fixed addresses, and one at any (`ET_EXEC`, `ET_DYN`).
 const TYPES: [u16; 2] = [2, 3];
 
+/// Errors by which the system says something of the program it was to start, or of the path to it
+/// (execve(2)), so that it would say so again.
+const OF_PROGRAM: [Errno; 9] = [
+    // No such program, or no such interpreter.
+    Errno::NOENT,
+    Errno::NOTDIR,
+    Errno::LOOP,
+    Errno::NAMETOOLONG,
+    // No right to run it, or its file system is mounted without that.
+    Errno::ACCESS,
+    // No known format; two interpreters; one that is a folder; one of no known format.
+    Errno::NOEXEC,
+    Errno::INVAL,
+    Errno::ISDIR,
+    Errno::LIBBAD,
+];
+
+/// Whether an error says something of the program rather than of the machine at that moment.
+///
+/// Of the machine are what it ran out of (EAGAIN, EMFILE, ENFILE, ENOMEM, ENOSPC, EUSERS) and
+/// what failed (EIO, ESTALE, EFAULT); that somebody is writing the program just now (ETXTBSY);
+/// that the environment is too large for this process's limits (E2BIG); that this process may not
+/// start any, or not with such rights (EPERM); and whatever is not known. Nothing is signed of
+/// those.
+pub(super) fn speaks_of_program(error: &io::Error) -> bool {
+    Errno::from_io_error(error).is_some_and(|errno| OF_PROGRAM.contains(&errno))
+}
+
 /// Whether the system can start the file at `path`, as far as its format tells: an image of this
 /// machine's, or a script whose interpreter, looked for from `directory`, is one or another such
 /// script. What may not be read, or has no such interpreter, is for the system to refuse.
@@ -39,8 +68,7 @@ pub(super) fn is_loadable(path: &Path, directory: &Path) -> io::Result<bool> {
         let (begins, length) = match beginning(&path) {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) if speaks_of_program(&error) => return Ok(true),
             Err(error) => return Err(error),
         };
         if !begins.starts_with(SCRIPT) {
@@ -165,6 +193,30 @@ mod tests {
         let mut image = own_image();
         image[at..at + bytes.len()].copy_from_slice(bytes);
         image
+    }
+
+    #[test]
+    fn an_error_speaks_of_the_program_or_of_the_machine() {
+        for errno in OF_PROGRAM {
+            assert!(speaks_of_program(&errno.into()), "{errno}");
+        }
+        for errno in [
+            Errno::AGAIN,
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::NOMEM,
+            Errno::NOSPC,
+            Errno::USERS,
+            Errno::IO,
+            Errno::STALE,
+            Errno::FAULT,
+            Errno::TXTBSY,
+            Errno::TOOBIG,
+            Errno::PERM,
+        ] {
+            assert!(!speaks_of_program(&errno.into()), "{errno}");
+        }
+        assert!(!speaks_of_program(&io::ErrorKind::UnexpectedEof.into()));
     }
 
     #[test]

@@ -57,6 +57,9 @@ pub struct Observation {
     pub outputs: Option<Captured>,
     /// Whether something still held its output open after it had ended.
     pub pipe_held: bool,
+    /// What the system said when it failed at running it at all; nothing is then known of what was
+    /// to be seen.
+    pub failure: Option<String>,
 }
 
 /// Runs a probe. Whatever goes wrong is an outcome.
@@ -79,6 +82,7 @@ pub fn run(probe: &Probe, surroundings: &Surroundings<'_>) -> Observation {
         expectations: judged.expectations,
         outputs: seen.outputs,
         pipe_held: seen.pipe_held,
+        failure: seen.failure,
     }
 }
 
@@ -99,6 +103,7 @@ struct Seen {
     /// The answer of a native check.
     answer: Option<String>,
     pipe_held: bool,
+    failure: Option<String>,
 }
 
 impl Seen {
@@ -110,6 +115,15 @@ impl Seen {
             outputs: None,
             answer: None,
             pipe_held: false,
+            failure: None,
+        }
+    }
+
+    /// That the system failed at it, and what it said.
+    fn failed(error: &std::io::Error) -> Self {
+        Seen {
+            failure: Some(error.to_string()),
+            ..Seen::nothing(Outcome::Failed)
         }
     }
 }

@@ -7,6 +7,7 @@ use super::files::sha256;
 use super::{Seen, Surroundings, milliseconds_since, network, schema};
 use crate::probe_spec::{Check, Outcome, Probe};
 use rustix::process::geteuid;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -16,7 +17,8 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(20);
 
 /// Makes a check: `checked` with an answer, or `failed`, or `timed_out` if it took too long. A
-/// reachability check that takes too long has an answer all the same, `timeout`.
+/// reachability check that takes too long has an answer all the same, `timeout`. Without a thread
+/// to make it in, nothing is known of what it asks about.
 pub(super) fn observe(
     check: &Check,
     directory: &Path,
@@ -25,13 +27,13 @@ pub(super) fn observe(
 ) -> Seen {
     let start = Instant::now();
     let deadline = start + Duration::from_millis(probe.timeout_ms());
-    let (outcome, answer) = wait(check, directory, deadline, surroundings);
-    Seen {
-        outcome,
-        duration_ms: milliseconds_since(start),
-        outputs: None,
-        answer,
-        pipe_held: false,
+    match wait(check, directory, deadline, surroundings) {
+        Ok((outcome, answer)) => Seen {
+            duration_ms: milliseconds_since(start),
+            answer,
+            ..Seen::nothing(outcome)
+        },
+        Err(error) => Seen::failed(&error),
     }
 }
 
@@ -40,25 +42,22 @@ fn wait(
     directory: &Path,
     deadline: Instant,
     surroundings: &Surroundings<'_>,
-) -> (Outcome, Option<String>) {
+) -> io::Result<(Outcome, Option<String>)> {
     let (sender, answers) = channel();
     let (asked, folder) = (check.clone(), directory.to_owned());
-    let asking = thread::Builder::new().spawn(move || {
+    thread::Builder::new().spawn(move || {
         // Nobody listens any more once the timeout is over.
         let _ = sender.send(answer(&asked, &folder, deadline));
-    });
-    if asking.is_err() {
-        return (Outcome::Failed, None);
-    }
+    })?;
     loop {
         if surroundings.is_interrupted() {
-            return (Outcome::Interrupted, None);
+            return Ok((Outcome::Interrupted, None));
         }
         let left = deadline.saturating_duration_since(Instant::now());
         match answers.recv_timeout(TICK.min(left)) {
-            Ok(Some(answer)) => return (Outcome::Checked, Some(answer)),
-            Ok(None) | Err(RecvTimeoutError::Disconnected) => return (Outcome::Failed, None),
-            Err(RecvTimeoutError::Timeout) if left.is_zero() => return overdue(check),
+            Ok(Some(answer)) => return Ok((Outcome::Checked, Some(answer))),
+            Ok(None) | Err(RecvTimeoutError::Disconnected) => return Ok((Outcome::Failed, None)),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(overdue(check)),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }

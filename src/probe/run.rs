@@ -7,12 +7,11 @@
 
 use super::descendants::{self, Family};
 use super::files::find_program;
-use super::loadable::is_loadable;
+use super::loadable::{is_loadable, speaks_of_program};
 use super::output::{Captured, Sink, drain, lock};
 use super::{Seen, Surroundings, milliseconds_since};
 use crate::probe_spec::{Outcome, Probe};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
-use rustix::io::Errno;
 use rustix::process::Pid;
 use std::convert::Infallible;
 use std::io;
@@ -51,23 +50,26 @@ pub(super) fn observe(
         return Seen::nothing(Outcome::Interrupted);
     }
     if !probe.shell() {
-        let program = argv.first().and_then(|name| find_program(name, directory));
-        let Some(program) = program else {
+        let Some(name) = argv.first() else {
             return Seen::nothing(Outcome::NotFound);
         };
-        // What keeps it from being read will keep it from being started, too.
-        if !is_loadable(&program, directory).unwrap_or(true) {
-            return Seen::nothing(Outcome::NotExecutable);
+        match find_program(name, directory) {
+            Ok(Some(program)) => match is_loadable(&program, directory) {
+                Ok(true) => {}
+                Ok(false) => return Seen::nothing(Outcome::NotExecutable),
+                Err(error) => return Seen::failed(&error),
+            },
+            Ok(None) => return Seen::nothing(Outcome::NotFound),
+            Err(error) => return Seen::failed(&error),
         }
     }
     let family = Family::enter();
     let start = Instant::now();
     let mut running = match Running::start(argv, directory, probe) {
         Ok(running) => running,
-        // Not the program's fault, and nothing to be said of it.
-        Err(error) if is_shortage(&error) => return Seen::nothing(Outcome::Failed),
         // It is there yet does not start: no permission, no such directory, no interpreter.
-        Err(_) => return Seen::nothing(Outcome::NotExecutable),
+        Err(error) if speaks_of_program(&error) => return Seen::nothing(Outcome::NotExecutable),
+        Err(error) => return Seen::failed(&error),
     };
     let deadline = start + Duration::from_millis(probe.timeout_ms());
     let end = running.wait(deadline, surroundings);
@@ -89,14 +91,8 @@ pub(super) fn observe(
         outputs: Some(outputs),
         answer: None,
         pipe_held,
+        failure: None,
     }
-}
-
-/// Whether the system ran out of descriptors, processes or memory.
-fn is_shortage(error: &io::Error) -> bool {
-    let errno = Errno::from_io_error(error);
-    let shortages = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
-    errno.is_some_and(|errno| shortages.contains(&errno))
 }
 
 #[derive(Clone, Copy)]

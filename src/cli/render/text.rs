@@ -161,7 +161,7 @@ pub fn reason_text(reason: Reason) -> &'static str {
         Reason::ExpectationUnmet => "an expectation of the probe is not met",
         Reason::Changed => "changed",
         Reason::NotProbed => "not probed in this session",
-        Reason::NotRun => "the deadline came before its probe",
+        Reason::NotRun => "its probe was not run, or not to its end in time",
         Reason::NoExec => "running probes was forbidden",
         Reason::Untrusted => "its recorder is not trusted to say what to run",
         Reason::SaltMissing => "the salt of its redacted value is gone",
