@@ -170,6 +170,7 @@ fn bound_support(support: &Fact<Support>) -> BoundSupport {
         receipts,
         needs,
         from,
+        from_bound_by: _,
         independent,
         statement,
         flag,

@@ -256,7 +256,9 @@ impl State {
             .insert(event.seq, fact(event, body.clone()));
     }
 
-    fn supported(&mut self, event: &Event, support: Support) {
+    fn supported(&mut self, event: &Event, mut support: Support) {
+        let from = support.from.iter();
+        support.from_bound_by = from.map(|claim| self.bound_by(claim)).collect();
         self.spoken_of(&support.claim).supports.push(event.seq);
         let stated = self.stated.entry(support.statement.clone()).or_default();
         stated.insert(support.claim.clone());
@@ -276,6 +278,7 @@ impl Support {
             receipts: body.receipts.to_vec(),
             needs: body.needs.to_vec(),
             from: body.from.to_vec(),
+            from_bound_by: Vec::new(),
             independent: body.independent.clone(),
             statement: body.statement.clone(),
             flag: None,
@@ -289,6 +292,7 @@ impl Support {
             receipts: vec![body.receipt],
             needs: body.needs.to_vec(),
             from: body.from.to_vec(),
+            from_bound_by: Vec::new(),
             independent: body.independent.clone(),
             statement,
             flag: Some(body.flag),

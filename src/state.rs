@@ -110,6 +110,8 @@ pub struct Support {
     pub needs: Vec<Seq>,
     /// The claims it is derived from.
     pub from: Vec<ClaimId>,
+    /// What bound each of these to its statement when this was recorded.
+    pub from_bound_by: Vec<Option<Seq>>,
     /// Why it needs no axis, if it says so.
     pub independent: Option<Text>,
     /// What it states.
@@ -424,16 +426,35 @@ impl State {
 
     /// The statement that an id keeps, once an unvoided event bound it.
     pub fn statement(&self, claim: &ClaimId) -> Option<&Text> {
+        self.stated_by(self.bound_by(claim)?)
+    }
+
+    /// The support or flag that binds an id to its statement: the earliest of those that count.
+    pub(crate) fn bound_by(&self, claim: &ClaimId) -> Option<Seq> {
         let claim = self.claims.get(claim)?;
-        // Both lists ascend: the first of either that binds is its earliest.
         let flag = claim.flags.iter().find(|seq| self.is_open(**seq));
-        let flag = flag.and_then(|seq| Some((seq, &self.flags.get(seq)?.body.statement)));
         let support = claim.supports.iter().find(|seq| !self.is_void(**seq));
-        let support = support.and_then(|seq| Some((seq, &self.supports.get(seq)?.body.statement)));
-        let bound = flag.into_iter().chain(support);
-        bound
-            .min_by_key(|(seq, _)| **seq)
-            .map(|(_, statement)| statement)
+        flag.into_iter().chain(support).min().copied()
+    }
+
+    /// What a support or a flag states.
+    fn stated_by(&self, seq: Seq) -> Option<&Text> {
+        let support = self.supports.get(&seq).map(|fact| &fact.body.statement);
+        support.or_else(|| self.flags.get(&seq).map(|fact| &fact.body.statement))
+    }
+
+    /// The claim, of a support's own and those it is derived from, that states something else than
+    /// what the support says or was derived from; if there is one.
+    ///
+    /// An id changes its statement where a revocation voids what bound it, or ceases to.
+    pub(crate) fn restated<'s>(&self, support: &'s Support) -> Option<&'s ClaimId> {
+        let own = (&support.claim, Some(&support.statement));
+        let bound = support.from_bound_by.iter();
+        let from = bound.map(|seq| seq.and_then(|seq| self.stated_by(seq)));
+        std::iter::once(own)
+            .chain(support.from.iter().zip(from))
+            .find(|(claim, statement)| self.statement(claim) != *statement)
+            .map(|(claim, _)| claim)
     }
 
     /// The newest retraction of a claim, void or not.

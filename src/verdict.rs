@@ -146,6 +146,12 @@ pub enum Because {
     },
     /// All that was said of it is void.
     Void,
+    /// A claim, this one or one it is derived from, states something else than the support counts
+    /// on: a revocation voided what bound it, or ceased to.
+    Statement {
+        /// That claim.
+        claim: ClaimId,
+    },
     /// It was discarded.
     Discarded,
     /// Only a session without a seal speaks of it.
@@ -366,6 +372,9 @@ impl<'a> Judge<'a> {
         let mut because = Vec::new();
         if self.state.is_void(support.seq) {
             because.push(Because::Void);
+        } else if let Some(claim) = self.state.restated(&support.body) {
+            let claim = claim.clone();
+            because.push(Because::Statement { claim });
         }
         let retracted = self.state.retracted(&support.body.claim);
         if let Some(retraction) = retracted.filter(|retraction| *retraction > support.seq) {
@@ -472,8 +481,15 @@ impl<'a> Judge<'a> {
         let supports: Vec<Seq> = (claim.supports.iter().copied())
             .filter(|seq| in_lineage(support_session(seq)))
             .collect();
+        let statement = state.statement(id);
+        let states_it = |seq: &Seq| {
+            let support = state.supports().get(seq);
+            support.is_some_and(|support| Some(&support.body.statement) == statement)
+        };
         let live = supports.iter().rev().find(|seq| {
-            !state.is_void(**seq) && retracted.is_none_or(|retraction| retraction < **seq)
+            !state.is_void(**seq)
+                && retracted.is_none_or(|retraction| retraction < **seq)
+                && states_it(seq)
         });
         let open = state.open_flag(id);
         let flag = open
@@ -503,6 +519,15 @@ impl<'a> Judge<'a> {
             .any(|seq| in_lineage(flag_session(seq)) && void(seq));
         if supports.iter().any(void) || void_flag {
             return told(ClaimState::Void, vec![Because::Void], None, None);
+        }
+        if !supports.is_empty() {
+            let claim = id.clone();
+            return told(
+                ClaimState::Void,
+                vec![Because::Statement { claim }],
+                None,
+                None,
+            );
         }
         let discarded = claim.discards.iter().any(|seq| {
             let session = state.discards().get(seq).map(|fact| fact.session);

@@ -17,6 +17,7 @@ pub(crate) fn vectors() -> Vec<Vector> {
         retraction(),
         compromised_since(),
         compromised_lowered(),
+        compromised_withdrawn(),
     ]
 }
 
@@ -227,4 +228,38 @@ fn compromised_lowered() -> Vector {
     let comment =
         "the last revocation governs, and voidness passes to another key's claim by its axis";
     Vector::judged("verified-compromised-lowered", comment, &h, outcomes)
+}
+
+/// An id that was given another statement while what bound it was void.
+fn compromised_withdrawn() -> Vector {
+    let (mut h, axis, t) = inherited();
+    h.add(Root, 0, revocation(Alice, Some(axis)));
+    let alone = h.open(Bob, &[]);
+    for (session, near) in [(t, "db-near"), (alone, "db-far")] {
+        let (receipt, own) = h.host_axis(Bob, session);
+        if session == t {
+            h.add(Bob, t, reverified(axis, receipt));
+        }
+        let mut restated = verified("db-safe", &[receipt], &[own]);
+        restated.statement = of("The migration ran on every database.");
+        h.add(Bob, session, restated);
+        let mut derived = verified(near, &[receipt], &[own]);
+        derived.statement = of(&format!("So {near} holds."));
+        derived.from = set([of("db-safe")]);
+        h.add(Bob, session, derived);
+    }
+    h.add(Root, 0, revocation(Alice, None));
+    let outcomes = Outcomes {
+        voided: Some(vec![]),
+        claims: vec![
+            (t, "db-safe", "verified_invariant"),
+            (t, "db-near", "verified_invariant"),
+            (alone, "db-safe", "void"),
+            (alone, "db-far", "verified_invariant"),
+        ],
+        admissible: vec![(t, vec!["db-safe"]), (alone, vec![])],
+        ..Outcomes::default()
+    };
+    let comment = "what was said under an id while it had another statement supports nothing";
+    Vector::judged("verified-compromised-withdrawn", comment, &h, outcomes)
 }

@@ -93,6 +93,7 @@ class Ledger:
                 event.receipts = body.get("receipts") or [body["receipt"]]
                 flag = self.lawful[body["flag"]].body if "flag" in body else body
                 event.statement = flag["statement"]
+                event.bound = {each: self.statement_of(each) for each in body["from"]}
                 self.supports[body["claim"]].append(event)
                 self.ids[event.statement].add(body["claim"])
             case "claim.flagged":
@@ -435,7 +436,9 @@ class Ledger:
     def has_obstacle(self, support, session, moment):
         axes = [self.lawful[seq] for seq in support.body["needs"]]
         reverified = self.unvoided(session.of["boundary.reverified"])
+        stated = support.bound | {support.body["claim"]: support.statement}
         return (support.seq in self.void or support.seq < self.retracted_at(support.body["claim"])
+                or any(self.statement_of(claim) != said for claim, said in stated.items())
                 or support.session != session.seq and not reverified
                 or any(self.verdict(axis, session.seq, moment)[0] != "held" for axis in axes)
                 or any(self.is_refuted(support, axes, self.lawful[seq].body["probe_digest"], each)
@@ -452,12 +455,14 @@ class Ledger:
         flag, retracted = self.open_flag(claim), self.retracted_at(claim)
         supports, anywhere = self.supports[claim], self.supports[claim] + self.flags[claim]
         said = [each for each in anywhere if each.session in lineage]
+        stated = [each for each in self.unvoided(supports)
+                  if each.session in lineage and each.statement == self.statement_of(claim)]
         states = {
-            "verified_invariant": any(each.session in lineage and each.seq > retracted
-                                      for each in self.unvoided(supports)),
+            "verified_invariant": any(each.seq > retracted for each in stated),
             "provisional_unverified": flag is not None and flag.session in lineage,
             "retracted": retracted >= 0 and said != [],
-            "void": len(self.unvoided(said)) < len(said),
+            "void": len(self.unvoided(said)) < len(said) or len(stated) < sum(
+                each.session in lineage for each in supports),
             "discarded": any(each.kind == "claim.flagged" for each in said) or any(
                 each.body["claim"] == claim and each.session in lineage | {0}
                 for each in self.of["claim.discarded"]),

@@ -159,6 +159,47 @@ fn rule_14_key_events_upgrades_and_acknowledgements_are_never_void() {
     assert_eq!(h.state.voided(), [erased]);
 }
 
+/// An id restated while what bound it was void supports nothing once that is void no longer: its
+/// first statement is its statement again, and nothing derived from the second may be acted on.
+#[test]
+fn rule_6_and_14_what_an_id_does_not_state_does_not_support_it() {
+    for inherits in [true, false] {
+        let mut h = History::new();
+        let alice = h.open(Who::Alice);
+        let axis = h.axis(alice, "a", "1");
+        h.verify(alice, "c", &[axis]);
+        h.seal(alice);
+        let inherited = if inherits { vec![alice] } else { vec![] };
+        let bob = h.open_on(Who::Bob, &inherited);
+        h.revoke(Who::Alice, Some(alice));
+        let own = h.axis(bob, "b", "1");
+        let proof = h.prove(bob, &make::proof_probe("c"), &[own]);
+        let mut restated = make::verified("c", &[proof], &[own], &[]);
+        restated.statement = make::statement("something else");
+        h.say(bob, restated.clone());
+        h.verify_from(bob, "d", &[own], &["c"]);
+        if inherits {
+            h.reverify(bob, &[(axis, "1")]);
+        }
+        assert!(h.admits(bob, "c") && h.admits(bob, "d"));
+        h.revoke(Who::Alice, None);
+        let claim = "c".parse().unwrap();
+        assert_eq!(h.state.statement(&claim), Some(&make::statement("c")));
+        assert_eq!(h.admits(bob, "c"), inherits, "by its first support alone");
+        assert!(!h.admits(bob, "d"), "it derives from what c stated then");
+        assert!(h.because(bob, "d").contains(&Because::Statement { claim }));
+        if inherits {
+            h.reverify(bob, &[(axis, "2")]);
+            assert!(!h.admits(bob, "c"), "its first support does not hold");
+        } else {
+            assert_eq!(h.claim(bob, "c").state, ClaimState::Void);
+        }
+        assert_eq!(h.say_refused(bob, restated), Rule::StatementChanged);
+        h.revoke(Who::Alice, Some(alice));
+        assert!(h.admits(bob, "c") && h.admits(bob, "d"));
+    }
+}
+
 #[test]
 fn rule_14_a_void_retraction_stays_and_verifying_anew_restores() {
     let mut h = History::new();

@@ -219,6 +219,7 @@ pub fn because_kind(because: &Because) -> &'static str {
         Because::Provisional { .. } => "provisional",
         Because::Retracted { .. } => "retracted",
         Because::Void => "void",
+        Because::Statement { .. } => "statement",
         Because::Discarded => "discarded",
         Because::Unsealed { .. } => "unsealed",
         Because::Unknown => "unknown",
@@ -250,7 +251,7 @@ pub fn because_json(state: &State, because: &Because) -> Value {
             put("now", json!(observed(state, *axis, verdict)));
             put("receipt", json!(verdict.receipt));
         }
-        Because::From { claim } => put("claim", json!(claim)),
+        Because::From { claim } | Because::Statement { claim } => put("claim", json!(claim)),
         Because::CounterEvidence { receipt } => put("receipt", json!(receipt)),
         Because::Provisional { flag } => put("flag", json!(flag)),
         Because::Retracted { retraction } => {

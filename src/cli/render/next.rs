@@ -37,9 +37,10 @@ pub fn next_for(
             Some(flag) => promote(state, id, flag, &of),
             None => claim(state, id, verdict, &of),
         },
-        Because::Retracted { .. } | Because::Void | Because::Discarded => {
-            claim(state, id, verdict, &of)
-        }
+        Because::Retracted { .. }
+        | Because::Void
+        | Because::Statement { .. }
+        | Because::Discarded => claim(state, id, verdict, &of),
         Because::Unknown => format!("handoff state{of}"),
         Because::NoSession | Because::Elsewhere | Because::Ended => {
             "handoff resume --agent NAME".to_owned()
@@ -54,7 +55,7 @@ pub fn next_for(
 fn most_urgent(because: &[Because]) -> Option<&Because> {
     let rank = |because: &&Because| match because {
         Because::NotReverified => 0,
-        Because::Void | Because::Retracted { .. } => 1,
+        Because::Void | Because::Statement { .. } | Because::Retracted { .. } => 1,
         Because::Axis { .. } => 2,
         Because::From { .. }
         | Because::CounterEvidence { .. }

@@ -86,6 +86,9 @@ pub fn because_text(state: &State, because: &Because) -> String {
             None => format!("retracted (event {retraction})"),
         },
         Because::Void => "void: the key that signed it was compromised".to_owned(),
+        Because::Statement { claim } => {
+            format!("{claim} states something else, since a key's revocation was changed")
+        }
         Because::Discarded => "discarded".to_owned(),
         Because::Unsealed { session } => format!("session {session} is not sealed"),
         Because::Unknown => "nothing in this lineage speaks of it".to_owned(),
