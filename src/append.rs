@@ -10,6 +10,7 @@ use crate::chain::{ChainFault, VerifiedEvent, Walk};
 use crate::credential::{self, Found};
 use crate::event::{Body, Event};
 use crate::format::{self, DecodeError};
+use crate::hash;
 use crate::key::SigningKey;
 use crate::rules::{self, Refusal};
 use crate::slice::{self, Question};
@@ -28,6 +29,12 @@ pub enum LedgerError {
     /// The chain is broken at an event.
     #[error(transparent)]
     Fault(#[from] ChainFault),
+    /// What is kept outside the chain is not what the chain commits to.
+    #[error("what is kept under {commitment} is not what was committed to")]
+    Capture {
+        /// The commitment.
+        commitment: Digest,
+    },
     /// The ledger is shorter than what this machine verified.
     #[error("rolled back: this machine saw it up to event {seen}, the ledger ends at {found}")]
     Rollback {
@@ -137,6 +144,25 @@ impl<S: Store, P: Positions> Ledger<S, P> {
             store, positions, ..
         } = self;
         positions.snapshot(|positions| slice::slice(&Verified { store, positions }, question))
+    }
+
+    /// What is kept under a commitment. Of a redacted value only the salt is kept, which its receipt
+    /// commits to apart.
+    ///
+    /// # Errors
+    /// `Capture` if it is not what was committed to.
+    pub fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, LedgerError> {
+        let kept = self.store.capture(commitment)?;
+        match kept
+            .as_ref()
+            .and_then(|kept| Some((kept.salt, kept.bytes.as_deref()?)))
+        {
+            Some((salt, bytes)) if hash::commitment(&salt, bytes) != *commitment => {
+                let commitment = *commitment;
+                Err(LedgerError::Capture { commitment })
+            }
+            Some(_) | None => Ok(kept),
+        }
     }
 
     fn verified(&self) -> Result<Verified<'_, S, P>, LedgerError> {
@@ -362,7 +388,10 @@ impl<'a> Pen<'a> {
     /// Refuses a body with a credential in it. A probe that stands in the chain already is passed
     /// over: what it names is out, and who inherits it cannot help it.
     fn refuse_credentials(&self, body: &Body, event_bytes: &[u8]) -> Result<(), LedgerError> {
-        let event: Value = serde_json::from_slice(event_bytes).unwrap_or_default();
+        let event: Value =
+            serde_json::from_slice(event_bytes).map_err(|error| DecodeError::Malformed {
+                detail: error.to_string(),
+            })?;
         let mut texts = event.get("body").cloned().unwrap_or_default();
         if let (Body::ProbeReceipt(receipt), Some(texts)) = (body, texts.as_object_mut())
             && self.state.knows_probe(&receipt.probe_digest)

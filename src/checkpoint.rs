@@ -183,7 +183,7 @@ impl SignedCheckpoint {
 
     /// A cosignature of it by the witness whose key `signer` is, at a time in seconds since 1970.
     pub fn cosign(&self, witness: &VerifierKey, signer: &SigningKey, time: u64) -> Signature {
-        // Its text was read as a checkpoint's.
+        // Its text was read as a checkpoint's: the guard of `SigningKey::cosign` was passed.
         witness.line(Some(time), &signer.cosign_note(time, self.note.text()))
     }
 

@@ -95,10 +95,12 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
 }
 
 fn capture(seed: u64, length: usize) -> Capture {
+    let salt = noise(seed | 1 << 41, TRACE_BYTES).try_into().unwrap();
+    let bytes = noise(seed | 1 << 42, length);
     Capture {
-        commitment: Digest(hash::leaf(&(seed | 1 << 40).to_be_bytes()).0),
-        salt: noise(seed | 1 << 41, TRACE_BYTES).try_into().unwrap(),
-        bytes: Some(noise(seed | 1 << 42, length)),
+        commitment: hash::commitment(&salt, &bytes),
+        salt,
+        bytes: Some(bytes),
     }
 }
 
@@ -369,6 +371,12 @@ fn only_an_admin_erases_and_only_what_there_is() {
 
 /// Takes a capture out of the file as somebody would who has the file alone: no event says so.
 fn take(ledger: &Path, commitment: &str) {
+    let delete = format!("DELETE FROM capture WHERE commitment = x'{commitment}'");
+    assert_eq!(unguarded(ledger, &delete), 1);
+}
+
+/// Does what the file's triggers refuse, and leaves them as they were.
+fn unguarded(ledger: &Path, sql: &str) -> usize {
     let file = Connection::open(ledger).unwrap();
     let triggers: Vec<(String, String)> = file
         .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
@@ -380,11 +388,36 @@ fn take(ledger: &Path, commitment: &str) {
     for (name, _) in &triggers {
         file.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
     }
-    let delete = format!("DELETE FROM capture WHERE commitment = x'{commitment}'");
-    assert_eq!(file.execute(&delete, []).unwrap(), 1);
+    let changed = file.execute(sql, []).unwrap();
     for (_, sql) in &triggers {
         file.execute_batch(sql).unwrap();
     }
+    changed
+}
+
+#[test]
+fn other_bytes_than_were_committed_to_are_neither_shown_nor_exported_nor_erased() {
+    let (machine, root, receipt) = printed("what was printed");
+    let commitment = commitment_of(&root, receipt);
+    let forge = format!(
+        "UPDATE capture SET bytes = CAST('what a forger likes' AS BLOB) \
+         WHERE commitment = x'{commitment}'"
+    );
+    assert_eq!(unguarded(&machine.ledger(), &forge), 1);
+    let before = machine.bytes();
+    for line in [
+        format!("show {receipt}"),
+        "export --captures -o forged.jsonl".to_owned(),
+        format!("erase {receipt} --reason R"),
+        format!("erase {commitment} --reason R"),
+    ] {
+        let ran = root.run(&line);
+        assert_eq!(ran.code, 4, "{line}: {ran:?}");
+        assert!(!ran.stdout.contains("a forger"), "{line}: {ran:?}");
+    }
+    assert!(!machine.project().join("forged.jsonl").exists());
+    assert_eq!(machine.bytes(), before);
+    assert_eq!(root.ends(4, "verify")["result"], "tampered");
 }
 
 /// The commitment to what a receipt kept of standard output.

@@ -98,7 +98,7 @@ impl Answers for OwnLedger {
     }
 
     fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {
-        Ok(self.store().capture(commitment)?)
+        Ok(OwnLedger::capture(self, commitment)?)
     }
 
     fn integrity(&self) -> Option<Value> {

@@ -86,6 +86,9 @@ impl From<LedgerError> for Failure {
             LedgerError::Fault(fault) => {
                 Failure::integrity(fault.kind.name(), message).next("handoff verify")
             }
+            LedgerError::Capture { .. } => {
+                Failure::integrity("capture", message).next("handoff verify")
+            }
             LedgerError::Rollback { .. } => Failure::integrity("rollback", message)
                 .next("restore the newer file, or: handoff acknowledge --rollback --reason WHY"),
             LedgerError::Fork { .. } => Failure::integrity("fork", message)

@@ -15,7 +15,7 @@ use crate::probe_spec::{
     Committed, Definition, Expectation, Outcome, OutputCommitment, Outputs, Probe,
 };
 use crate::state::State;
-use crate::store::{Capture, Read};
+use crate::store::Capture;
 use crate::types::{Digest, Seq, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -232,7 +232,7 @@ pub fn secrets(
         let Some(redacted) = receipt.and_then(|receipt| receipt.body.redacted.as_ref()) else {
             continue;
         };
-        let Some(capture) = context.ledger.store().capture(&redacted.commitment)? else {
+        let Some(capture) = context.ledger.capture(&redacted.commitment)? else {
             continue;
         };
         if hash::salt(&capture.salt) == redacted.salt_digest {

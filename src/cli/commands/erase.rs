@@ -10,7 +10,6 @@ use crate::event::{Body, CaptureErased, ProbeReceipt};
 use crate::home::clock;
 use crate::slice::Question;
 use crate::state::State;
-use crate::store::Read;
 use crate::types::{Ascending, Digest, Seq};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -79,23 +78,12 @@ pub(super) fn run(
             }
             Ok::<Seq, Failure>(last)
         })?;
-    let mut line = format!(
+    let line = format!(
         "erased as {}: {} of what was kept, with salts. Exports with captures, backups, snapshots \
          and disk blocks not used again may still hold it",
         appended.outcome,
         all.len()
     );
-    for commitment in &missing {
-        line.push_str(&format!(
-            "\n{commitment} was gone before, and no event says why: this one does not speak of it"
-        ));
-    }
-    for receipt in &redacted {
-        line.push_str(&format!(
-            "\nthe salt of receipt {receipt} is gone: axes recorded on it are unverifiable from \
-             now on"
-        ));
-    }
     let body = json!({
         "seq": appended.outcome,
         "commitments": all,
@@ -103,7 +91,18 @@ pub(super) fn run(
         "missing": missing,
         "unverifiable_receipts": redacted,
     });
-    Ok(wrote(output, "erase", &appended.head, &line, body))
+    let exit = wrote(output, "erase", &appended.head, &line, body);
+    for commitment in &missing {
+        output.line(&format!(
+            "{commitment} was gone before, and no event says why: this one does not speak of it"
+        ));
+    }
+    for receipt in &redacted {
+        output.line(&format!(
+            "the salt of receipt {receipt} is gone: axes recorded on it are unverifiable from now on"
+        ));
+    }
+    Ok(exit)
 }
 
 /// What went without an event is a loss, and an erasure now would pass it off as meant.
@@ -140,7 +139,7 @@ fn find(
             }
         }
         Erasable::Commitment(commitment) => {
-            let kept = context.ledger.store().capture(&commitment)?;
+            let kept = context.ledger.capture(&commitment)?;
             if kept.is_none() && !state.erased().contains_key(&commitment) {
                 let message = format!("nothing is kept under {commitment}");
                 return Err(Failure::no("nothing_kept", message)
@@ -159,7 +158,7 @@ fn sort(
     commitment: Digest,
     found: &mut Found,
 ) -> Result<(), Failure> {
-    let is_kept = context.ledger.store().capture(&commitment)?.is_some();
+    let is_kept = context.ledger.capture(&commitment)?.is_some();
     let goes_to = match (is_kept, state.erased().contains_key(&commitment)) {
         (true, _) => &mut found.commitments,
         (false, true) => &mut found.before,

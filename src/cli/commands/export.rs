@@ -1,5 +1,6 @@
 //! `export`: the intact part of the ledger as lines of text.
 
+use crate::append::LedgerError;
 use crate::cli::args::{Common, Export};
 use crate::cli::context::{self, Whose};
 use crate::cli::examined::shortfall;
@@ -9,6 +10,7 @@ use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
 use crate::cli::source::{self, Opened};
 use crate::export::{ExportedCapture, capture_line, event_line, header};
+use crate::hash;
 use crate::types::{Digest, Head, Seq};
 use crate::verify::{Basis, Outside, Report, Verifier};
 use serde_json::json;
@@ -60,17 +62,19 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
     }
     let exit = shortfall(&report).unwrap_or(Exit::Yes);
     if let Some(fault) = report.faults.items().first() {
+        output.note(&format!("{}: {}", fault.kind, fault.detail));
         output.note(&format!(
-            "{}: {}\nonly the part that is intact was exported, up to event {}\n\
-             next: handoff verify",
-            fault.kind, fault.detail, head.seq
+            "only the part that is intact was exported, up to event {}",
+            head.seq
         ));
+        output.note("next: handoff verify");
     }
     for why in &report.incomplete {
         output.note(&format!("incomplete: {why}"));
     }
     if let Some(out) = &request.out {
-        output.line(&format!("{head}\nwritten to {}", out.display()));
+        output.line(&head.to_string());
+        output.line(&format!("written to {}", out.display()));
         let told = json!({
             "head": head_json(&head),
             "path": out.to_string_lossy(),
@@ -134,6 +138,11 @@ fn write(
         let Some(kept) = opened.capture(commitment)? else {
             continue;
         };
+        let bytes = kept.bytes.as_deref();
+        if bytes.is_some_and(|bytes| hash::commitment(&kept.salt, bytes) != *commitment) {
+            let commitment = *commitment;
+            return Err(LedgerError::Capture { commitment }.into());
+        }
         sink.write(&capture_line(&ExportedCapture {
             commitment: *commitment,
             bytes: kept.bytes,
