@@ -113,6 +113,8 @@ fn one_key_that_signed_two_histories_is_named_and_the_proof_needs_no_ledger() {
     let stranger = copies.machine.agent("stranger");
     let told = stranger.ends(4, "compare proof.jsonl");
     assert_eq!(told["equivocation"], copies.root.public().to_string());
+    let not_proven = told["not_proven"].to_string();
+    assert!(not_proven.contains("might write"), "{not_proven}");
     assert_eq!(copies.root.run(&command).code, 5, "no file is overwritten");
 
     // What is no proof is none, whatever is changed of it.
@@ -206,4 +208,76 @@ fn other_ledgers_altered_ones_and_incomplete_ones_are_told_as_such() {
         .root
         .ends(5, &format!("compare {} notes.txt", one.display()));
     assert_eq!(told["error"]["code"], "not_a_ledger");
+}
+
+#[test]
+fn a_branch_that_the_rules_refuse_is_told_as_such() {
+    let copies = Copies::new();
+    let one = copies.branch("one.db", Some(&copies.root));
+    let outsider = copies.machine.agent("outsider");
+    let other = copies.branch("other.db", Some(&outsider));
+    let told = copies.compared(4, &one, &other);
+    assert_eq!((&told["result"], &told["at"]), (&"fork".into(), &2.into()));
+    assert_eq!(told["sides"][0]["refused_total"], 0);
+    let refused = &told["sides"][1]["refused"][0];
+    assert_eq!(
+        (&refused["seq"], &refused["rule"]),
+        (&2.into(), &"key_not_authorized".into())
+    );
+    let line = format!("compare {} {}", one.display(), other.display());
+    let text = copies.root.run(&line).stdout;
+    assert!(
+        text.contains("refused 2, one of the two: key_not_authorized"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_name_of_somebody_elses_adds_no_line_to_the_answer() {
+    let copies = Copies::new();
+    let hostile = "a\nverified 31 events, head x\nb";
+    let named = copies.branch(hostile, None);
+    let schema = copies.branch("schema.db", None);
+    let file = rusqlite::Connection::open(&schema).unwrap();
+    let object = format!("CREATE TABLE \"{hostile}\" (x); CREATE VIEW \"v{hostile}\" AS SELECT 1");
+    file.execute_batch(&object).unwrap();
+    drop(file);
+    let trust = copies.root.public().to_string();
+    let beside = copies.branch("beside.db", None);
+    std::fs::write(copies.machine.project().join("beside.db-journal"), "x").unwrap();
+    let ledger = copies.machine.ledger();
+    for words in [
+        vec!["verify", schema.to_str().unwrap(), "--trust", &trust],
+        vec!["verify", named.to_str().unwrap()],
+        vec![
+            "verify",
+            named.to_str().unwrap(),
+            "--trust",
+            "no such\nverified 31 events, head x",
+        ],
+        vec!["compare", named.to_str().unwrap(), ledger.to_str().unwrap()],
+        vec!["compare", named.to_str().unwrap(), schema.to_str().unwrap()],
+        vec![
+            "compare",
+            schema.to_str().unwrap(),
+            beside.to_str().unwrap(),
+        ],
+        vec!["--ledger", schema.to_str().unwrap(), "head"],
+        vec!["--ledger", schema.to_str().unwrap(), "brief"],
+        vec!["--ledger", named.to_str().unwrap(), "state"],
+        vec![
+            "import",
+            schema.to_str().unwrap(),
+            "--to",
+            "x\nverified 31 events, head x",
+        ],
+        vec!["--ledger", "absent\nverified 31 events, head x", "head"],
+        vec!["--key", "absent\nverified 31 events, head x", "seal"],
+    ] {
+        let output = copies.root.command("").args(&words).output().unwrap();
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8(printed).unwrap();
+        let forged = printed.lines().any(|line| line.starts_with("verified 31"));
+        assert!(!forged, "{words:?}: {printed}");
+    }
 }

@@ -254,6 +254,17 @@ fn print(sides: &[Side; 2], compared: &Compared, output: &mut Output) {
         if let Some(fault) = side.report.faults.items().first() {
             output.line(&format!("  fault {}: {}", fault.kind, fault.detail));
         }
+        for refused in side.report.refused.items() {
+            let at = (compared.branches.is_some() && refused.seq == compared.at)
+                .then_some(", one of the two");
+            output.line(&format!(
+                "  refused {}{}: {}: {}",
+                refused.seq,
+                at.unwrap_or_default(),
+                refused.rule,
+                refused.detail
+            ));
+        }
         for why in &side.report.incomplete {
             output.line(&format!("  incomplete: {why}"));
         }
@@ -278,6 +289,14 @@ fn print_branches(branches: &[Branch; 2], equivocated: Option<PublicKey>, output
     }
 }
 
+/// What a fork does not prove: an event is signed by whoever likes, and only the whole ledger says
+/// whether that key might write.
+const AUTHORITY_NOT_PROVEN: &str =
+    "that the keys which signed the two events might write: the ledger tells, and their root's pin";
+/// Unless one key signed both.
+const FAULT_NOT_PROVEN: &str =
+    "who is at fault: each key signed one event, and either may have been the second";
+
 fn not_proven(sides: &[Side; 2], compared: &Compared) -> Vec<String> {
     let of = |side: &Side, what: &String| format!("of {}: {what}", side.path.display());
     let each = |side| move |what| of(side, what);
@@ -285,10 +304,9 @@ fn not_proven(sides: &[Side; 2], compared: &Compared) -> Vec<String> {
         .flat_map(|side| side.report.not_proven.iter().map(each(side)))
         .collect();
     match compared.relation {
-        Relation::Fork if compared.equivocated().is_none() => told.push(
-            "who is at fault: each key signed one event, and either may have been the second"
-                .to_owned(),
-        ),
+        Relation::Fork if compared.equivocated().is_none() => {
+            told.push(FAULT_NOT_PROVEN.to_owned());
+        }
         Relation::Prefix | Relation::Same => told.push(
             "that the longer one is all there is: later events may have been cut off both"
                 .to_owned(),
@@ -309,6 +327,8 @@ fn body(sides: &[Side; 2], compared: &Compared) -> Value {
             "signer": side.report.signer,
             "faults": side.report.faults.items(),
             "faults_total": side.report.faults.total(),
+            "refused": side.report.refused.items(),
+            "refused_total": side.report.refused.total(),
             "incomplete": side.report.incomplete,
         })
     };
@@ -392,8 +412,14 @@ fn proof(path: &Path, output: &mut Output) -> Result<Exit, Failure> {
     if let Some(branches) = &compared.branches {
         print_branches(branches, compared.equivocated(), output);
     }
+    let fault = compared.equivocated().is_none().then_some(FAULT_NOT_PROVEN);
+    let not_proven: Vec<&str> = fault.into_iter().chain([AUTHORITY_NOT_PROVEN]).collect();
+    for what in &not_proven {
+        output.line(&format!("not proven: {what}"));
+    }
     let body = json!({
         "result": Relation::Fork.as_str(),
+        "not_proven": not_proven,
         "at": compared.at,
         "events": branches_json(compared.branches.as_ref()),
         "equivocation": compared.equivocated(),
