@@ -155,7 +155,7 @@ impl Output {
     /// A failure, where it belongs: text on standard error, a document on standard output.
     pub fn failure(&mut self, failure: &Failure) {
         match self.format {
-            Format::Text => self.note(&failure.text()),
+            Format::Text => failure.lines().iter().for_each(|line| self.note(line)),
             Format::Json => self.document(ERROR_SCHEMA, failure.exit, failure.body()),
         }
     }

@@ -194,12 +194,12 @@ impl Failure {
         }
     }
 
-    /// What a person reads: `error: …`, and `next: …` if there is a command to type.
-    pub fn text(&self) -> String {
-        match &self.next {
-            Some(next) => format!("error: {}\nnext: {next}", self.message),
-            None => format!("error: {}", self.message),
-        }
+    /// What a person reads, line by line: `error: …`, and `next: …` if there is a command to type.
+    pub fn lines(&self) -> Vec<String> {
+        let next = self.next.iter().map(|next| format!("next: {next}"));
+        std::iter::once(format!("error: {}", self.message))
+            .chain(next)
+            .collect()
     }
 
     /// The body of the document a program reads; `next` is null if there is no command to type.
@@ -227,10 +227,11 @@ mod tests {
             .next("handoff seal --wait 30s")
             .retryable()
             .details(json!({ "waited_ms": 5000 }));
-        assert_eq!(
-            failure.text(),
-            "error: another process has held the lock for 5s\nnext: handoff seal --wait 30s"
-        );
+        let lines = [
+            "error: another process has held the lock for 5s",
+            "next: handoff seal --wait 30s",
+        ];
+        assert_eq!(failure.lines(), lines);
         let body = json!({ "error": {
             "code": "locked",
             "message": "another process has held the lock for 5s",
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn a_failure_without_a_command_to_type_says_null() {
         let failure = Failure::no("blocked", "db.host drifted");
-        assert_eq!(failure.text(), "error: db.host drifted");
+        assert_eq!(failure.lines(), ["error: db.host drifted"]);
         let error = json!({
             "code": "blocked", "message": "db.host drifted", "next": null, "retryable": false
         });

@@ -210,7 +210,7 @@ impl Object {
     fn quoted(&self) -> String {
         let sql = self.sql.as_deref().unwrap_or("(no text)");
         let start: String = sql.chars().take(QUOTED_CHARACTERS_MAX).collect();
-        format!("{} {}: {start}", self.kind, self.name)
+        format!("{:?} {:?}: {start:?}", self.kind, self.name)
     }
 }
 

@@ -94,18 +94,19 @@ pub(super) fn rotate(
             pen.write(Seq::ZERO, authorised)?;
             pen.write(Seq::ZERO, revoked).map_err(Failure::from)
         })?;
-    let mut line = format!("key {} writes in place of {}", new.short(), old.short());
-    for session in &open {
-        line.push_str(&format!(
-            "\nsession {session} is still open, and its key may not write any more; next: handoff \
-             session abandon {session} --reason WHY"
-        ));
-    }
+    let line = format!("key {} writes in place of {}", new.short(), old.short());
     let body = json!({
         "seq": appended.outcome, "key": new, "label": label, "roles": roles, "revoked": old,
         "open_sessions": open,
     });
-    Ok(wrote(output, "key_rotate", &appended.head, &line, body))
+    let exit = wrote(output, "key_rotate", &appended.head, &line, body);
+    for session in &open {
+        output.line(&format!(
+            "session {session} is still open, and its key may not write any more; next: handoff \
+             session abandon {session} --reason WHY"
+        ));
+    }
+    Ok(exit)
 }
 
 /// Ends a key's authority.

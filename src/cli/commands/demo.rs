@@ -212,7 +212,11 @@ pub(super) fn demo(arguments: &Demo, output: &mut Output) -> Result<Exit, Failur
     let mut typed = Vec::new();
     for step in STEPS {
         match step {
-            Say(text) => output.line(&format!("\n# {text}")),
+            Say(text) => {
+                output.line("");
+                output.line(&format!("# {text}"));
+            }
+
             Write { file, text } => write(&project.join(file), text)?,
             Type { words, exit } => {
                 let found = type_in(words, &place, output);
@@ -252,7 +256,8 @@ fn farewell(folder: &Path, ledger: &Path, typed: Vec<Value>, output: &mut Output
         .chain([ledger.display().to_string()]);
     let look: Vec<String> = words.chain(["log".to_owned()]).collect();
     let next = shell_quoted(&look);
-    output.line(&format!("\nThe ledger stays at {}", ledger.display()));
+    output.line("");
+    output.line(&format!("The ledger stays at {}", ledger.display()));
     output.line(&format!("next: {next}"));
     let body = json!({ "folder": folder, "ledger": ledger, "steps": typed, "next": next });
     output.document("handoff.demo.v1", Exit::Yes, body);
@@ -315,7 +320,7 @@ fn type_in(words: &[&str], place: &Place, output: &mut Output) -> Exit {
     match ended {
         Ok(exit) => exit,
         Err(failure) => {
-            said.line(&failure.text());
+            failure.lines().iter().for_each(|line| said.line(line));
             failure.exit
         }
     }

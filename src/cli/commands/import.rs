@@ -58,7 +58,8 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
         }
         Err(error) => return Err(not_told(error.into(), &head)),
     }
-    output.line(&format!("{head}\nimported to {}", path.display()));
+    output.line(&head.to_string());
+    output.line(&format!("imported to {}", path.display()));
     if let Some(ledger) = report.ledger.zip(report.signer.root_key) {
         let (id, root) = ledger;
         let basis = context::basis(common, &folders, &id, &root)?;
