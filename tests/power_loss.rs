@@ -18,13 +18,14 @@ mod trace;
 use crash_images::{Disk, Op, Policy, RECORDED, Reader};
 use handoff_ledger::append::{Ledger, LedgerError};
 use handoff_ledger::home::keys;
+use handoff_ledger::home::memory::{Memory, Point};
 use handoff_ledger::home::paths::Folders;
 use handoff_ledger::home::pins::Pins;
 use handoff_ledger::home::view::{self, ViewError};
 use handoff_ledger::store::StoreError;
 use handoff_ledger::store::index::IndexFile;
 use handoff_ledger::store::sqlite::SqliteLedger;
-use handoff_ledger::types::Seq;
+use handoff_ledger::types::{LedgerId, Seq};
 use machine::{Answer, Machine, PATIENCE, Person, head};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
@@ -227,6 +228,7 @@ impl Place {
 
     fn judge(&self, answers: &[(Seq, String)]) -> Result<(), (Wrong, String)> {
         let lost = |what: &str| Err((Wrong::Lost, what.to_owned()));
+        let remembered = self.remembered(answers)?;
         if !self.file().exists() {
             return match answers {
                 [] => Ok(()),
@@ -234,6 +236,13 @@ impl Place {
             };
         }
         let leaves = self.leaves().map_err(|why| (Wrong::Unverifiable, why))?;
+        // Behind the ledger, a later rollback may go unnoticed; ahead of it, or of another history,
+        // the next command would take this ledger for one that was rolled back.
+        if let Some(head) = remembered
+            && leaves.get(usize::try_from(head.seq.0).unwrap()) != Some(&head.leaf.to_string())
+        {
+            return Err((Wrong::Unverifiable, format!("remembers {head:?}")));
+        }
         for (seq, leaf) in answers {
             if leaves.get(usize::try_from(seq.0).unwrap()) != Some(leaf) {
                 return lost(&format!("event {seq}"));
@@ -249,6 +258,22 @@ impl Place {
         match Pins::read(&folders.pins().unwrap()) {
             Ok(pins) if pins != Pins::default() => Ok(()),
             other => lost(&format!("the pin: {other:?}")),
+        }
+    }
+
+    /// The head that this machine remembers of the ledger: read before anything is opened. It is
+    /// never torn, and once the ledger was acknowledged, there is one.
+    fn remembered(&self, answers: &[(Seq, String)]) -> Result<Option<Point>, (Wrong, String)> {
+        // Of a recovery's own answers none may be that to init.
+        let Some((_, first)) = answers.first().filter(|(seq, _)| *seq == Seq::ZERO) else {
+            return Ok(None);
+        };
+        let id: LedgerId = first.parse().unwrap();
+        let memory = Memory::of(&self.folders(), &id).unwrap();
+        match memory.read() {
+            Ok(Some(remembered)) => Ok(Some(remembered.head)),
+            Ok(None) => Err((Wrong::Lost, "what is remembered".to_owned())),
+            Err(error) => Err((Wrong::Unverifiable, error.to_string())),
         }
     }
 
@@ -433,6 +458,35 @@ fn a_power_cut_at_any_moment_loses_nothing_that_was_acknowledged() {
     };
     assert!(tally.wrong.is_empty(), "{:#?}", first(&tally));
     assert!(of_recovery.wrong.is_empty(), "{:#?}", first(&of_recovery));
+}
+
+#[test]
+fn a_memory_that_is_torn_ahead_or_gone_is_caught() {
+    let machine = Machine::new();
+    let root = machine.person("root");
+    let commands = [&["init"][..], &["session", "open", "--agent", "first"]];
+    let answers: Vec<_> = commands.map(|it| head(&root.does(it))).into();
+    let place = Place {
+        project: machine.project.clone(),
+        home: root.home.clone(),
+        _folder: scratch(),
+    };
+    let judged = || place.judge(&answers).map_err(|(wrong, _)| wrong);
+    assert_eq!(judged(), Ok(()));
+    let (folders, id) = (root.folders(), machine.id());
+    let recent = folders.recent(&id).unwrap();
+    let sound = std::fs::read_to_string(&recent).unwrap();
+    for wrong in [
+        &sound[..sound.len() / 2],
+        &sound.replace("\"seq\":1,", "\"seq\":2,"),
+    ] {
+        assert_ne!(wrong, sound);
+        std::fs::write(&recent, wrong).unwrap();
+        assert_eq!(judged(), Err(Wrong::Unverifiable), "{wrong}");
+    }
+    std::fs::write(&recent, sound).unwrap();
+    std::fs::remove_file(folders.memory(&id).unwrap()).unwrap();
+    assert_eq!(judged(), Err(Wrong::Lost));
 }
 
 const PLAIN_WRITER: &str = "HANDOFF_TEST_PLAIN_WRITER";

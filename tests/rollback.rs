@@ -7,6 +7,7 @@ mod machine;
 
 use handoff_ledger::event::{AmbientDeclared, Body, Event};
 use handoff_ledger::format;
+use handoff_ledger::home::memory::Memory;
 use handoff_ledger::store::{Read as _, Record};
 use handoff_ledger::types::{Leaf, Seq};
 use machine::{Machine, Person, head};
@@ -466,6 +467,25 @@ fn what_is_remembered_and_cannot_be_read_is_told_until_it_is_acknowledged() {
 }
 
 #[test]
+fn what_a_power_cut_leaves_of_the_last_heads_refuses_nothing() {
+    let case = Case::new();
+    let recent = case.view().with_extension("recent");
+    for left in ["", "\0\0\0\0"] {
+        std::fs::write(&recent, left).unwrap();
+        case.lose_view();
+        case.root.does(&["session", "open", "--agent", "x"]);
+        assert_ne!(std::fs::read_to_string(&recent).unwrap(), left);
+    }
+    std::fs::write(&recent, "no cut leaves this").unwrap();
+    case.lose_view();
+    let answer = case.root.run(&["head"]);
+    assert_eq!((answer.exit, answer.error()), (Some(5), "memory"));
+    let why = ["acknowledge", "--rollback", "--reason", "it was garbled"];
+    case.root.does(&why);
+    case.root.does(&["head"]);
+}
+
+#[test]
 fn only_an_own_ledger_is_accepted_after_a_rollback_and_only_if_it_is_whole() {
     let case = Case::new();
     let copy = case.machine.project.join("copy.db");
@@ -513,11 +533,10 @@ fn a_view_of_another_program_is_built_anew() {
 #[test]
 fn the_leaf_that_is_remembered_is_the_head() {
     let case = Case::new();
-    let seen = case.view().with_extension("seen");
-    let text = std::fs::read_to_string(seen).unwrap();
-    let remembered: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let memory = Memory::of(&case.root.folders(), &case.machine.id()).unwrap();
+    let remembered = memory.read().unwrap().unwrap().head;
     let (seq, hash) = head(&case.root.does(&["head"]));
-    assert_eq!(remembered["head"]["seq"], seq.0);
-    assert_eq!(remembered["head"]["leaf"], hash);
+    assert_eq!(remembered.seq, seq);
+    assert_eq!(remembered.leaf.to_string(), hash);
     assert_ne!(hash, Leaf::ZERO.to_string());
 }

@@ -257,6 +257,17 @@ pub(super) fn write(path: &Path, bytes: &[u8], present: Present) -> Result<(), F
     place(path, beside(path, bytes, PRIVATE_MODE)?, present)
 }
 
+/// Makes a file as [`write`] does, in place of another, but lets the system choose when it reaches
+/// the disk: whoever reads it sees all of it or all of the one before, but a power cut may leave
+/// either, or nothing but zeros, or no bytes (some file systems name a file before its bytes).
+pub(super) fn write_in_passing(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let failed = |error: tempfile::PersistError| FileError::io("write", path)(error.error);
+    beside(path, bytes, PRIVATE_MODE)?
+        .persist(path)
+        .map_err(failed)?;
+    Ok(())
+}
+
 /// Gives a file that was written beside its place its name, for good.
 fn place(path: &Path, file: tempfile::NamedTempFile, present: Present) -> Result<(), FileError> {
     let failed = || FileError::io("write", path);

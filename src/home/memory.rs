@@ -2,8 +2,14 @@
 //! the rollbacks that were accepted, and which ledger files are its own.
 //!
 //! The view is rebuilt whenever anything is amiss with it; this is not, so losing the view does
-//! not make a ledger that was rolled back look whole. One file per ledger lies beside its view,
-//! and one for all ledgers lists the files that this machine made, imported or wrote to.
+//! not make a ledger that was rolled back look whole. Two files per ledger lie beside its view, and
+//! one for all ledgers lists the files that this machine made, imported or wrote to.
+//!
+//! Of the two, one is synced at each change: it holds the rollbacks, and the head as of the first
+//! look, of a rollback, and of every [`SYNCED_EVERY`] events. The other holds the head since, and
+//! is not, so that an append does not wait for the disk once more. A power cut may take that one,
+//! and then a rollback to between the two heads goes unnoticed; what it leaves is never ahead of
+//! the ledger, whose commit was synced before.
 
 use super::files::{self, FileError, Links, LockError, Present};
 use super::paths::{Folders, PathError, make_folder, user};
@@ -16,6 +22,8 @@ use std::path::{Path, PathBuf};
 
 /// Largest file of either kind, in bytes.
 const BYTES_MAX: u64 = 1024 * 1024;
+/// How far the head that is sure to be remembered may be behind the last one, in events.
+const SYNCED_EVERY: u64 = 8;
 /// Most rollbacks that are kept of a ledger; the oldest go first.
 const ROLLBACKS_MAX: usize = 100;
 /// Most files that are listed as this machine's own.
@@ -83,10 +91,21 @@ pub struct Remembered {
     pub rollbacks: Vec<Rollback>,
 }
 
-/// What is remembered of one ledger, in its file.
+/// How far this machine came since it last synced what it remembers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recent {
+    /// The head that was remembered then: of another, this says nothing.
+    after: Point,
+    /// The head that was verified last.
+    head: Point,
+}
+
+/// What is remembered of one ledger, in its files.
 #[derive(Debug)]
 pub struct Memory {
     path: PathBuf,
+    recent: PathBuf,
 }
 
 impl Memory {
@@ -95,8 +114,8 @@ impl Memory {
     /// # Errors
     /// If this user has no folder for it.
     pub fn of(folders: &Folders, ledger: &LedgerId) -> Result<Memory, PathError> {
-        let path = folders.memory(ledger)?;
-        Ok(Memory { path })
+        let (path, recent) = (folders.memory(ledger)?, folders.recent(ledger)?);
+        Ok(Memory { path, recent })
     }
 
     /// What is remembered; `None` if nothing is.
@@ -104,11 +123,26 @@ impl Memory {
     /// # Errors
     /// If there is a file that cannot be believed.
     pub fn read(&self) -> Result<Option<Remembered>, MemoryError> {
-        read(&self.path)
+        let Some(mut found) = self.synced()? else {
+            return Ok(None);
+        };
+        if let Some(recent) = read::<Recent>(&self.recent, Cut::Possible)?
+            && recent.after == found.head
+            && recent.head.seq > found.head.seq
+        {
+            found.head = recent.head;
+        }
+        Ok(Some(found))
+    }
+
+    fn synced(&self) -> Result<Option<Remembered>, MemoryError> {
+        read(&self.path, Cut::Impossible)
     }
 
     /// Remembers a head that was verified, unless a later one is remembered. What cannot be
     /// believed is left as it is, so that it is told until a rollback is acknowledged.
+    ///
+    /// The head's own record must be on the disk for good: this may reach it at any time.
     ///
     /// # Errors
     /// What kept it from being written.
@@ -122,13 +156,20 @@ impl Memory {
             return Ok(());
         }
         let _held = lock(&self.path)?;
-        let found = self.read();
-        if !is_news(&found) {
+        if !is_news(&self.read()) {
             return Ok(());
         }
-        let rollbacks = found?.map(|it| it.rollbacks).unwrap_or_default();
+        let rollbacks = match self.synced()? {
+            Some(Remembered { head: after, .. })
+                if head.seq.0.saturating_sub(after.seq.0) < SYNCED_EVERY =>
+            {
+                let bytes = text(&self.recent, &Recent { after, head })?;
+                return Ok(files::write_in_passing(&self.recent, &bytes)?);
+            }
+            Some(found) => found.rollbacks,
+            None => Vec::new(),
+        };
         let bytes = text(&self.path, &Remembered { head, rollbacks })?;
-        // Synced: a power cut must not take the rollbacks with it.
         Ok(files::write(&self.path, &bytes, Present::Replace)?)
     }
 
@@ -154,6 +195,14 @@ impl Memory {
         let surplus = rollbacks.len().saturating_sub(ROLLBACKS_MAX);
         rollbacks.drain(..surplus);
         let bytes = text(&self.path, &Remembered { head, rollbacks })?;
+        // Else it could still say how far this machine came before, and that after this very head.
+        match std::fs::remove_file(&self.recent) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(FileError::io("remove", &self.recent)(error).into());
+            }
+            Ok(()) | Err(_) => {}
+        }
+        // It syncs the folder, and the removal with it.
         Ok(files::write(&self.path, &bytes, Present::Replace)?)
     }
 }
@@ -181,7 +230,7 @@ impl OwnFiles {
     /// Which ledger the file at `file`, an absolute path without links, held; `None` if it is not
     /// one of this machine's own. A list that cannot be believed names none.
     pub fn ledger_at(&self, file: &Path) -> Option<LedgerId> {
-        let listed: Option<Listed> = read(&self.path).unwrap_or_default();
+        let listed: Option<Listed> = read(&self.path, Cut::Impossible).unwrap_or_default();
         listed?.get(&key(file)).copied()
     }
 
@@ -194,7 +243,7 @@ impl OwnFiles {
             return Ok(());
         }
         let _held = lock(&self.path)?;
-        let listed: Option<Listed> = read(&self.path).unwrap_or_default();
+        let listed: Option<Listed> = read(&self.path, Cut::Impossible).unwrap_or_default();
         let mut listed = listed.unwrap_or_default();
         let is_too_long = |bytes: &[u8]| u64::try_from(bytes.len()).is_ok_and(|it| it > BYTES_MAX);
         listed.insert(key(file), ledger);
@@ -221,7 +270,14 @@ fn key(file: &Path) -> String {
     bytes.escape_ascii().to_string()
 }
 
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, MemoryError> {
+/// Whether a power cut may have left a file without its bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    Possible,
+    Impossible,
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: &Path, cut: Cut) -> Result<Option<T>, MemoryError> {
     let found = match path.symlink_metadata() {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -231,7 +287,14 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, Memory
         let path = path.to_owned();
         return Err(MemoryError::Exposed { path });
     }
-    let file = files::read(path, BYTES_MAX, Links::Refuse)?;
+    let file = match files::read(path, BYTES_MAX, Links::Refuse) {
+        // Removed since: a rollback was accepted.
+        Err(error) if error.is_absent() => return Ok(None),
+        other => other?,
+    };
+    if cut == Cut::Possible && file.bytes.iter().all(|byte| *byte == 0) {
+        return Ok(None);
+    }
     let value = serde_json::from_slice(&file.bytes).map_err(unreadable(path))?;
     Ok(Some(value))
 }
@@ -268,8 +331,8 @@ mod tests {
     }
 
     fn memory(folder: &Path) -> Memory {
-        let path = folder.join("ledger.seen");
-        Memory { path }
+        let (path, recent) = (folder.join("ledger.seen"), folder.join("ledger.recent"));
+        Memory { path, recent }
     }
 
     #[test]
@@ -281,6 +344,50 @@ mod tests {
             memory.note(point(noted, 1)).unwrap();
             assert_eq!(memory.read().unwrap().unwrap().head, point(seen, 1));
         }
+    }
+
+    #[test]
+    fn a_power_cut_may_take_the_last_heads_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(folder.path());
+        let head = || memory.read().unwrap().unwrap().head;
+        for seq in 0..SYNCED_EVERY {
+            memory.note(point(seq, 1)).unwrap();
+            assert_eq!(head(), point(seq, 1));
+        }
+        // As file systems leave a file that was named and not yet written, or not named.
+        for left in ["", "\0\0\0"] {
+            std::fs::write(&memory.recent, left).unwrap();
+            assert_eq!(head(), point(0, 1));
+            memory.note(point(3, 1)).unwrap();
+            assert_eq!(head(), point(3, 1));
+        }
+        let earlier = std::fs::read(&memory.recent).unwrap();
+        std::fs::remove_file(&memory.recent).unwrap();
+        assert_eq!(head(), point(0, 1));
+        memory.note(point(SYNCED_EVERY, 1)).unwrap();
+        assert!(!memory.recent.exists());
+        // It came after another head than the one that is remembered now.
+        std::fs::write(&memory.recent, earlier).unwrap();
+        assert_eq!(head(), point(SYNCED_EVERY, 1));
+        memory.note(point(SYNCED_EVERY + 1, 1)).unwrap();
+        assert_eq!(head(), point(SYNCED_EVERY + 1, 1));
+        std::fs::write(&memory.recent, "garbled").unwrap();
+        assert!(memory.read().is_err());
+    }
+
+    #[test]
+    fn a_rollback_to_the_synced_head_is_not_undone_by_what_came_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory(folder.path());
+        let time: Time = "2026-01-01T00:00:00.000Z".parse().unwrap();
+        memory.note(point(3, 1)).unwrap();
+        memory.note(point(5, 1)).unwrap();
+        let reason = "restored".parse().unwrap();
+        memory.accept(point(3, 1), time, &reason).unwrap();
+        let remembered = memory.read().unwrap().unwrap();
+        assert_eq!(remembered.head, point(3, 1));
+        assert_eq!(remembered.rollbacks[0].from, Some(point(5, 1)));
     }
 
     #[test]

@@ -156,6 +156,12 @@ impl Folders {
         Ok(views.join(format!("{ledger}.seen")))
     }
 
+    /// The file of how far this machine came since then.
+    pub fn recent(&self, ledger: &LedgerId) -> Result<PathBuf, PathError> {
+        let views = known(&self.state, "XDG_STATE_HOME")?.join("views");
+        Ok(views.join(format!("{ledger}.recent")))
+    }
+
     /// The file that lists which ledger files are this machine's own.
     pub fn own_files(&self) -> Result<PathBuf, PathError> {
         Ok(known(&self.state, "XDG_STATE_HOME")?.join("ledgers"))
