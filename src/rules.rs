@@ -13,6 +13,7 @@ use crate::event::{
 use crate::key;
 use crate::lists::closed;
 use crate::rules_claims;
+pub(crate) use crate::rules_claims::four_eyes;
 use crate::rules_evidence;
 use crate::state::{Key, Session, State};
 use crate::types::{PublicKey, Seq};

@@ -9,7 +9,7 @@ use crate::resolve::{Resolved, resolve};
 use crate::rules::{Refusal, Rule, refuse, require};
 use crate::rules_evidence::{bracketed, dangling, evidence, is_latest, own_receipt};
 use crate::state::{Fact, State, Support};
-use crate::types::{ClaimId, Digest, Seq, Text};
+use crate::types::{ClaimId, Digest, PublicKey, Seq, Text};
 use crate::verdict::{self, Asked, Judge};
 use std::collections::BTreeSet;
 
@@ -310,7 +310,7 @@ pub(crate) fn promoted(state: &State, event: &Event, body: &ClaimPromoted) -> Re
             format!("flag {} needs {} as it was then", flag.seq, need.axis)
         })?;
     }
-    four_eyes(state, event, flag)?;
+    four_eyes(state, &event.key, flag)?;
     support(
         state,
         event,
@@ -365,7 +365,11 @@ fn meets(state: &State, axis: Seq, need: &FlagNeed) -> bool {
 }
 
 /// Rule 9, under four-eyes: the promoting key signed no flag of the id or of the statement.
-fn four_eyes(state: &State, event: &Event, flag: &Fact<ClaimFlagged>) -> Result<(), Refusal> {
+pub(crate) fn four_eyes(
+    state: &State,
+    key: &PublicKey,
+    flag: &Fact<ClaimFlagged>,
+) -> Result<(), Refusal> {
     if !state.ledger().is_some_and(|ledger| ledger.policy.four_eyes) {
         return Ok(());
     }
@@ -374,11 +378,11 @@ fn four_eyes(state: &State, event: &Event, flag: &Fact<ClaimFlagged>) -> Result<
         .filter_map(|claim| state.claims().get(claim))
         .flat_map(|claim| &claim.flags)
         .filter_map(|flag| state.flags().get(flag))
-        .filter(|flag| flag.key == event.key);
+        .filter(|flag| flag.key == *key);
     match signed.next() {
         Some(flag) => refuse(
             Rule::FourEyes,
-            format!("key {} signed flag {} itself", event.key.short(), flag.seq),
+            format!("key {} signed flag {} itself", key.short(), flag.seq),
         ),
         None => Ok(()),
     }

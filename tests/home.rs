@@ -130,7 +130,10 @@ fn a_ledger_of_someone_else_is_not_used_silently() {
     };
     assert_eq!(path, &top.join(".handoff"));
     assert_eq!((*expected, *found), (stranger, user()));
-    assert_eq!(refused.next(), format!("--ledger {}", ledger.display()));
+    assert_eq!(
+        refused.next(),
+        format!("the same command with --ledger {}", ledger.display())
+    );
     let named = find_ledger(Some(ledger.as_os_str()), None, &top, stranger).unwrap();
     assert_eq!(named.path, ledger);
 }

@@ -1,6 +1,7 @@
 //! The text that a successor reads first: blocked things first, then what to verify first, then
 //! what may be relied on, within so many characters.
 
+use super::args::Common;
 use super::quote::{quoted_within, visible};
 use super::render::{
     because_text, claim_text, claims, next_for, probe_text, reasons_text, weak_text,
@@ -46,7 +47,7 @@ pub struct Briefing {
 
 impl Briefing {
     /// The briefing of a session.
-    pub fn of(state: &State, judge: &Judge<'_>, title: String) -> Briefing {
+    pub fn of(state: &State, judge: &Judge<'_>, common: &Common, title: String) -> Briefing {
         let bar = judge.barred();
         let mut blocked = Vec::new();
         let mut provisional = Vec::new();
@@ -55,23 +56,27 @@ impl Briefing {
             if verdict.admissible {
                 relied_on.push(relied_on_item(state, id, verdict));
             } else if verdict.state == ClaimState::ProvisionalUnverified {
-                provisional.push(provisional_item(state, judge, id, verdict));
+                provisional.push(provisional_item(state, judge, common, id, verdict));
             } else {
-                blocked.push(blocked_item(state, judge, id, verdict));
+                blocked.push(blocked_item(state, judge, common, id, verdict));
             }
         }
         let section = |heading, items| Section { heading, items };
         let of = judge
             .session()
             .map_or(String::new(), |session| format!(" --session {session}"));
+        let typed = |command: &str| common.carried(&format!("{command}{of}"));
         let mut commands = vec![
-            format!("before acting on a claim: handoff can ID{of}"),
-            format!("all of it: handoff state{of}"),
+            format!("before acting on a claim: {}", typed("handoff can ID")),
+            format!("all of it: {}", typed("handoff state")),
         ];
         if bar.is_some() {
             commands.insert(
                 0,
-                "to act on anything: handoff resume --agent NAME".to_owned(),
+                format!(
+                    "to act on anything: {}",
+                    common.carried("handoff resume --agent NAME")
+                ),
             );
         }
         let sections = [
@@ -177,13 +182,19 @@ fn marked(markup: Markup, line: &str) -> String {
     }
 }
 
-fn blocked_item(state: &State, judge: &Judge<'_>, id: &ClaimId, verdict: &ClaimVerdict) -> Item {
+fn blocked_item(
+    state: &State,
+    judge: &Judge<'_>,
+    common: &Common,
+    id: &ClaimId,
+    verdict: &ClaimVerdict,
+) -> Item {
     let mut below = Vec::new();
     if judge.barred().is_none() {
         below.push(reasons_text(state, &verdict.because));
         below.push(format!(
             "next: {}",
-            next_for(state, id, verdict, judge.session())
+            common.carried(&next_for(state, id, verdict, judge.session()))
         ));
     }
     Item {
@@ -195,6 +206,7 @@ fn blocked_item(state: &State, judge: &Judge<'_>, id: &ClaimId, verdict: &ClaimV
 fn provisional_item(
     state: &State,
     judge: &Judge<'_>,
+    common: &Common,
     id: &ClaimId,
     verdict: &ClaimVerdict,
 ) -> Item {
@@ -207,7 +219,7 @@ fn provisional_item(
     if judge.barred().is_none() {
         below.push(format!(
             "next: {}",
-            next_for(state, id, verdict, judge.session())
+            common.carried(&next_for(state, id, verdict, judge.session()))
         ));
     }
     Item {

@@ -14,7 +14,7 @@ use crate::home::scope::ScopeError;
 use crate::home::view::ViewError;
 use crate::home::witness::WitnessError;
 use crate::probe_spec::ProbeError;
-use crate::rules::Refusal;
+use crate::rules::{Refusal, Rule};
 use crate::store::StoreError;
 use crate::types::ParseError;
 use serde_json::json;
@@ -42,9 +42,9 @@ impl From<StoreError> for Failure {
                 first, last, leaf, ..
             } => {
                 let details = json!({ "first": first, "seq": last, "leaf": leaf });
-                let look = format!("handoff show {last}: leaf {leaf} there means it was recorded");
+                let message = format!("{message}; leaf {leaf} at event {last} means it was");
                 Failure::indeterminate(code, message)
-                    .next(look)
+                    .next(format!("handoff show {last}"))
                     .details(details)
             }
             StoreError::Absent { .. } => Failure::environment(code, message)
@@ -73,7 +73,9 @@ impl From<StoreError> for Failure {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Failure {
-        Failure::no(refusal.rule.as_str(), refusal.detail).next(advice(refusal.rule))
+        let remark = remark(refusal.rule);
+        let message = format!("{}{remark}", refusal.detail);
+        Failure::no(refusal.rule.as_str(), message).next(advice(refusal.rule))
     }
 }
 
@@ -91,8 +93,9 @@ impl From<LedgerError> for Failure {
             }
             LedgerError::Rollback { .. } => Failure::integrity("rollback", message)
                 .next("restore the newer file, or: handoff acknowledge --rollback --reason WHY"),
-            LedgerError::Fork { .. } => Failure::integrity("fork", message)
-                .next("handoff verify, then restore the file that this machine verified"),
+            LedgerError::Fork { .. } => Failure::integrity("fork", message).next(
+                "restore the file that this machine verified; to look at this one: handoff verify",
+            ),
             LedgerError::Unspeakable(_) => {
                 Failure::no("out_of_bounds", message).next("the same command with a shorter text")
             }
@@ -133,7 +136,7 @@ impl From<MemoryError> for Failure {
             MemoryError::Path(error) => error.into(),
             MemoryError::Exposed { .. } | MemoryError::Unreadable { .. } => {
                 Failure::environment("memory", error.to_string())
-                    .next("handoff verify, then: handoff acknowledge --rollback --reason WHY")
+                    .next("handoff acknowledge --rollback --reason WHY")
             }
             MemoryError::Lock(_) | MemoryError::File(_) => {
                 Failure::environment("memory", error.to_string())
@@ -242,13 +245,25 @@ pub(super) fn credential(found: &Found) -> Failure {
         .details(details)
 }
 
+/// What the newcomer to a rule has to know beside what broke it.
+fn remark(rule: Rule) -> &'static str {
+    if matches!(rule, Rule::Role | Rule::KeyAlreadyAuthorized) {
+        " (roles are given to a key once, for good; others are given to a new key)"
+    } else if rule == Rule::Scope {
+        " (a session is of the folder, machine and namespaces that it was opened in)"
+    } else {
+        ""
+    }
+}
+
 /// What to type after a refusal, by the rule.
-fn advice(rule: crate::rules::Rule) -> &'static str {
-    use crate::rules::Rule;
+fn advice(rule: Rule) -> &'static str {
     match rule {
-        Rule::KeyNotAuthorized | Rule::Role => {
-            "handoff key authorize KEY --label NAME, by an admin"
+        Rule::KeyNotAuthorized => {
+            "let an admin type: handoff key authorize KEY --label NAME, with what handoff key show \
+             prints here"
         }
+        Rule::Role => "handoff key list",
         Rule::KeyRevoked => "handoff --key ANOTHER resume --agent NAME",
         Rule::KindNotAllowed
         | Rule::AlreadyOpened
@@ -256,27 +271,28 @@ fn advice(rule: crate::rules::Rule) -> &'static str {
         | Rule::AcknowledgesAhead
         | Rule::DanglingReference
         | Rule::GateFinished => "handoff log",
-        Rule::KeyAlreadyAuthorized | Rule::KeyWeak | Rule::KeyUnknown | Rule::LabelInUse => {
-            "handoff key list"
+        Rule::KeyAlreadyAuthorized => "handoff key new --label NAME",
+        Rule::KeyWeak | Rule::KeyUnknown | Rule::LabelInUse => "handoff key list",
+        Rule::RootIrrevocable => {
+            "keep the root key offline, with an admin at hand; if it was stolen, make a ledger anew"
         }
-        Rule::RootIrrevocable | Rule::RootOnly | Rule::CompromisedSince => {
-            "handoff --key ROOT with the same command"
-        }
+        Rule::RootOnly => "the same command with --key ROOT",
+        Rule::CompromisedSince => "the same command with another SEQ, or with --key ROOT",
         Rule::Session | Rule::SessionUnknown | Rule::SessionKey => "handoff session list",
         Rule::SessionEnded => "handoff resume --agent NAME",
-        Rule::InheritsUnsealed => "handoff session list: inherit sealed sessions only",
+        Rule::InheritsUnsealed => "handoff session list",
         Rule::AmbientUndeclared => "handoff ambient --none",
         Rule::NothingToSeal => "handoff session abandon N --reason WHY",
         Rule::Boundary | Rule::Directive | Rule::FlagNeeds => "the same command again",
-        Rule::Void => "handoff verify: what is cited is void; probe it again",
+        Rule::Void => "the same command with a probe run anew: what is cited is void",
+        Rule::Scope => "handoff resume --agent NAME",
         Rule::ProbeDigest
-        | Rule::Scope
         | Rule::ReceiptShape
         | Rule::ReceiptSession
         | Rule::ReceiptNotLatest
         | Rule::ReceiptBeforeFlag
         | Rule::ReceiptBeforeRetraction => "the same command with -- ARGV instead of --receipt",
-        Rule::ReceiptFailed | Rule::Comparator => "handoff show SEQ of the receipt",
+        Rule::ReceiptFailed | Rule::Comparator => "handoff show SEQ",
         Rule::Vacuous => "the same command with a probe that can fail",
         Rule::NoExpectation => {
             "the same command with --expect (or --exit-only, which is shown as weak)"
@@ -287,8 +303,11 @@ fn advice(rule: crate::rules::Rule) -> &'static str {
         Rule::NeedsMissing => "the same command with --needs AXIS or --environment-independent WHY",
         Rule::NeedsContradict => "the same command with --needs alone",
         Rule::AxisNotInLineage => "handoff axis NAME --class CLASS -- ARGV",
-        Rule::NotBracketed => "handoff axis NAME --class CLASS -- ARGV, then the claim again",
-        Rule::FromNotAdmissible => "handoff can ID of that claim",
+        Rule::NotBracketed => {
+            "the same command again; where an axis differs from probe to probe, record what of it \
+             holds still (--extract, --holds-if), or do not need it"
+        }
+        Rule::FromNotAdmissible => "handoff can ID",
         Rule::StatementChanged => "the same command under another id",
         Rule::OpenFlag | Rule::FlagStatement => "handoff promote ID",
         Rule::AlreadyAdmissible => "handoff can ID",

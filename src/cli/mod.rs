@@ -9,6 +9,7 @@ pub mod examined;
 mod failures;
 pub mod help;
 pub mod known;
+pub mod next;
 pub mod observe;
 pub mod output;
 pub mod place;
@@ -32,7 +33,8 @@ pub fn main() -> ExitCode {
     let mut output = Output::new(args::format(&argv));
     let ended = args::parse(&argv).and_then(|request| {
         let ended = commands::run(&request, &mut output);
-        ended.map_err(|failure| failure.in_session(request.common.session))
+        let common = &request.common;
+        ended.map_err(|failure| failure.in_session(common.session).carrying(common))
     });
     let ended = ended.map_err(|failure| match failure.next {
         Some(_) => failure,

@@ -1,5 +1,7 @@
 //! How a command ends: its exit, and a failure's message, evidence and next command.
 
+use super::args::Common;
+use super::next;
 use crate::credential;
 use crate::types::Seq;
 use crate::verify::Verification;
@@ -8,12 +10,6 @@ use std::process::ExitCode;
 
 /// Schema of the document that a failure prints under `--json`.
 pub const ERROR_SCHEMA: &str = "handoff.error.v1";
-
-/// The commands that speak for a session.
-const SESSION_COMMANDS: [&str; 11] = [
-    "ambient", "axis", "brief", "can", "claim", "discard", "flag", "probe", "promote", "reverify",
-    "state",
-];
 
 /// The exits of the program; every command means the same by each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,18 +158,20 @@ impl Failure {
     /// The same failure where a session was named: a command to type next that is of a session,
     /// and names none, names that one.
     pub fn in_session(self, session: Option<Seq>) -> Failure {
-        let named = |next: String| match (session, next.split_once(' ')) {
-            (Some(session), Some(("handoff", rest))) if !next.contains("--session") => {
-                let verb = rest.split(' ').next().unwrap_or_default();
-                match SESSION_COMMANDS.contains(&verb) {
-                    true => next.replacen(verb, &format!("{verb} --session {session}"), 1),
-                    false => next,
-                }
-            }
-            (Some(_) | None, Some(_) | None) => next,
+        let named = |command: String| match session {
+            Some(session) => next::in_session(&command, session),
+            None => command,
         };
         Failure {
             next: self.next.map(named),
+            ..self
+        }
+    }
+
+    /// The same failure, whose command to type next is of the ledger and by the key that were named.
+    pub fn carrying(self, common: &Common) -> Failure {
+        Failure {
+            next: self.next.map(|command| common.carried(&command)),
             ..self
         }
     }
@@ -240,30 +238,6 @@ mod tests {
             "details": { "waited_ms": 5000 },
         }});
         assert_eq!(failure.body(), body);
-    }
-
-    #[test]
-    fn a_command_to_type_next_names_the_session_that_was_named() {
-        let next = |next: &str, session| {
-            let failure = Failure::no("blocked", "no").next(next);
-            failure.in_session(session).next.unwrap()
-        };
-        let one = Some(Seq(7));
-        assert_eq!(
-            next("handoff ambient --none", one),
-            "handoff ambient --session 7 --none"
-        );
-        assert_eq!(
-            next("handoff ambient --none", None),
-            "handoff ambient --none"
-        );
-        for left in [
-            "handoff resume --agent NAME",
-            "handoff can x --session 3",
-            "rm file",
-        ] {
-            assert_eq!(next(left, one), left);
-        }
     }
 
     #[test]

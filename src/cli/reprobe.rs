@@ -171,7 +171,7 @@ fn check_assertable(state: &State, axis: Seq, value: &Value) -> Result<(), Failu
             "looks like a credential"
         };
         let message = format!("the value for axis {axis} {what}: it would stand in the chain");
-        return Err(Failure::no("credential", message).next("handoff reverify, without that value"));
+        return Err(Failure::no("credential", message).next("the same command without that value"));
     }
     Ok(())
 }

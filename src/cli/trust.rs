@@ -81,11 +81,11 @@ pub fn public_key(source: &KeySource) -> Result<PublicKey, Failure> {
 /// Exit 3: nobody vouches for the root.
 pub fn unpinned(root: &PublicKey, ledger: &LedgerId) -> Failure {
     let message = format!(
-        "the root key {root} of ledger {} is not pinned on this machine",
+        "the root key {root} of ledger {} is not pinned on this machine: take it from the ledger's \
+         owner, not from the file",
         ledger.short()
     );
-    let next = "handoff trust add KEY, with the root key as its owner gave it to you";
-    Failure::cannot_judge("unpinned_root", message).next(next)
+    Failure::cannot_judge("unpinned_root", message).next("handoff trust add KEY")
 }
 
 /// Exit 3: as [`unpinned`], also of a ledger whose first event is refused.

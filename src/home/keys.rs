@@ -83,7 +83,7 @@ impl KeyFileError {
         match self {
             KeyFileError::File(error) if error.is_absent() => "handoff key new".to_owned(),
             KeyFileError::File(FileError::Exists { .. }) => {
-                "handoff key list; to make another: handoff key new --out FILE".to_owned()
+                "handoff key new --label ANOTHER".to_owned()
             }
             KeyFileError::File(FileError::NotRegular { .. }) => {
                 "name the file itself: --key PATH".to_owned()
@@ -100,7 +100,8 @@ impl KeyFileError {
             }
             KeyFileError::Text { path, fault } => match fault {
                 KeyTextError::Kind { found, .. } if *found == KeyKind::Encrypted => format!(
-                    "decrypt a copy, a PEM key with: openssl pkey -in {} -out COPY",
+                    "decrypt a copy of {0}: an OpenSSH key with ssh-keygen -p -f COPY, another with \
+                     openssl pkey -in COPY -out PLAIN",
                     path.display()
                 ),
                 KeyTextError::Unfit(_) => "ask its owner for: handoff key show".to_owned(),

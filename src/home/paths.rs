@@ -69,9 +69,13 @@ impl PathError {
         match self {
             PathError::NoHome { variable } => format!("export {variable}=/a/folder/of/yours"),
             PathError::NoLedger { .. } => "handoff init".to_owned(),
-            PathError::NotYours { ledger, .. } => format!("--ledger {}", ledger.display()),
-            PathError::Empty => "--ledger PATH".to_owned(),
-            PathError::NotUtf8 { .. } => "--cwd PATH, with a path in UTF-8".to_owned(),
+            PathError::NotYours { ledger, .. } => {
+                format!("the same command with --ledger {}", ledger.display())
+            }
+            PathError::Empty => "the same command with --ledger PATH".to_owned(),
+            PathError::NotUtf8 { .. } => {
+                "the same command with --cwd PATH, a path in UTF-8".to_owned()
+            }
             PathError::File(FileError::Io { source, .. }) if !files::says_absent(source) => {
                 "the same command again".to_owned()
             }

@@ -126,7 +126,7 @@ impl PinError {
             PinError::Line { path, line, .. } => {
                 format!("correct or delete line {line} of {}", path.display())
             }
-            PinError::Unfit(_) => "handoff trust add KEY, with KEY as its owner gave it".to_owned(),
+            PinError::Unfit(_) => "handoff trust add KEY".to_owned(),
             PinError::NotText { path } => format!("move {} away, then pin anew", path.display()),
             PinError::Exposed { path, .. } => format!("chmod go-w {}", path.display()),
             PinError::OtherRoot { pinned, .. } => format!("handoff trust remove {pinned}"),

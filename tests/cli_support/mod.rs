@@ -11,6 +11,7 @@
 )]
 
 pub mod forge;
+pub mod next;
 
 use handoff_ledger::home::keys;
 use handoff_ledger::key::SigningKey;
@@ -54,6 +55,7 @@ impl Ran {
         let document: Value = serde_json::from_str(&self.stdout).unwrap();
         assert_eq!(document["exit"], self.code, "{self:?}");
         assert!(document["schema"].is_string(), "{self:?}");
+        next::check_document(&document);
         document
     }
 }
@@ -192,11 +194,14 @@ impl Agent {
         let started = Instant::now();
         let output = self.command(line).output().unwrap();
         assert!(started.elapsed() < HANG, "{line} hung");
-        Ran {
+        let ran = Ran {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        };
+        next::check_text(&ran.stdout);
+        next::check_text(&ran.stderr);
+        ran
     }
 
     /// The document of a command that must end with `code`.

@@ -54,8 +54,8 @@ fn what_drifted_blocks_exactly_what_needs_it_and_the_next_command_is_told() {
     );
     assert!(because["receipt"].is_u64());
     let next = format!(
-        "handoff axis db.host --session {session} --class reachability -- cat host.txt   \
-         then: handoff claim db-safe --session {session} --needs db.host --expect 'value~stage' -- \
+        "handoff axis db.host --session {session} --class reachability -- cat host.txt && \
+         handoff claim db-safe --session {session} --needs db.host --expect 'value~stage' -- \
          cat host.txt"
     );
     assert_eq!(claim["next"], next);

@@ -3,9 +3,12 @@
 
 use super::values::{KeySource, duration, expected, session};
 use crate::checkpoint::Expected;
+use crate::cli::next;
+use crate::cli::quote::shell_quoted;
 use crate::home::paths::Folders;
 use crate::types::Seq;
 use clap::builder::Resettable;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -58,6 +61,9 @@ pub struct Common {
     /// Wait this long for a lock (5s)
     #[arg(long, value_name = "D", value_parser = duration)]
     pub wait: Option<Duration>,
+    /// The ledger and the key as they were typed, each option with its value, quoted for a shell
+    #[arg(skip)]
+    pub typed: Vec<(String, String)>,
     /// Where the command runs, if not where the process does
     #[arg(skip)]
     pub place: Option<Place>,
@@ -94,8 +100,15 @@ impl Common {
             trust: levels.iter().flat_map(|level| trusted(level)).collect(),
             expect: innermost(levels, "head"),
             wait: innermost(levels, "wait"),
+            typed: typed(levels),
             place: None,
         }
+    }
+
+    /// A command to type next, of the ledger and by the key that this one was typed with. What the
+    /// environment names it names there too.
+    pub fn carried(&self, next: &str) -> String {
+        next::carrying(next, &self.typed)
     }
 }
 
@@ -143,6 +156,22 @@ fn options() -> Vec<Arg> {
 fn innermost<T: Clone + Send + Sync + 'static>(levels: &[&ArgMatches], id: &str) -> Option<T> {
     let given = |level: &&ArgMatches| level.try_get_one::<T>(id).ok().flatten().cloned();
     levels.iter().rev().find_map(given)
+}
+
+fn typed(levels: &[&ArgMatches]) -> Vec<(String, String)> {
+    let is_typed = |level: &&&ArgMatches, id: &str| {
+        let given = level.try_contains_id(id).unwrap_or(false);
+        given && level.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    let mut typed = Vec::new();
+    for id in ["ledger", "key"] {
+        let level = levels.iter().rev().find(|level| is_typed(level, id));
+        let path = level.and_then(|level| level.get_one::<PathBuf>(id));
+        if let Some(text) = path.and_then(|path| path.to_str()) {
+            typed.push((format!("--{id}"), shell_quoted(&[text])));
+        }
+    }
+    typed
 }
 
 fn trusted(level: &ArgMatches) -> Vec<KeySource> {

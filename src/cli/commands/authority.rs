@@ -65,8 +65,8 @@ pub(super) fn rotate(
             "{} is the root key: it names the ledger, for good",
             old.short()
         );
-        let next = "handoff key authorize KEY --label NAME --admin, and the root key kept offline; \
-                    if it was stolen: handoff init elsewhere";
+        let next = "keep the root key offline, with an admin at hand; if it was stolen, make a ledger \
+                    anew";
         return Err(Failure::no("root_irrevocable", message).next(next));
     }
     let roles = state.keys().get(&old).map(|known| known.roles.clone());

@@ -25,7 +25,7 @@ pub(super) fn run(common: &Common, request: &Brief, output: &mut Output) -> Resu
         Markup::Plain
     };
     let characters_max = usize::try_from(request.max_chars).unwrap_or(usize::MAX);
-    let briefing = Briefing::of(&moment.state, &moment.judge(), title);
+    let briefing = Briefing::of(&moment.state, &moment.judge(), common, title);
     let text = briefing.text(markup, characters_max);
     output.line(text.trim_end());
     let mut told = body(&moment);

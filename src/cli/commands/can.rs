@@ -35,7 +35,8 @@ pub(super) fn run(common: &Common, request: &Can, output: &mut Output) -> Result
         let because: Vec<Value> = (verdict.because.iter())
             .map(|because| because_json(&state, because))
             .collect();
-        let next = (!verdict.admissible).then(|| next_for(&state, id, verdict, Some(session)));
+        let next = (!verdict.admissible)
+            .then(|| common.carried(&next_for(&state, id, verdict, Some(session))));
         let line = claim_text(&state, id, verdict);
         if verdict.admissible {
             output.verdict("yes", &line);

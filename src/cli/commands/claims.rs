@@ -168,7 +168,7 @@ fn stated(state: &State, id: &ClaimId, given: Option<&Text>) -> Result<Text, Fai
     match given.or_else(|| state.statement(id)) {
         Some(statement) => Ok(statement.clone()),
         None => Err(Failure::usage(format!("{id} has no statement yet"))
-            .next(format!("handoff claim {id} STATEMENT …"))),
+            .next(format!("handoff claim {id} STATEMENT --needs AXIS -- ARGV"))),
     }
 }
 
@@ -217,7 +217,7 @@ pub(super) fn flag(
             let body = json!({
                 "seq": flag, "claim": id, "session": session, "state": "provisional_unverified",
                 "directive": { "do_not_act_on": id, "until_probe": step },
-                "next": format!("handoff promote {id}"),
+                "next": context.common().carried(&format!("handoff promote {id}")),
             });
             Ok(wrote(output, "flag", &appended.head, &line, body))
         }

@@ -108,11 +108,12 @@ pub(super) fn run(
 /// What went without an event is a loss, and an erasure now would pass it off as meant.
 fn already_missing(missing: &[Digest]) -> Failure {
     let message = format!(
-        "{} of what is named is gone already, and no event says that it was erased",
+        "{} of what is named is gone already, and no event says that it was erased; a backup may \
+         hold it",
         missing.len()
     );
     Failure::no("already_missing", message)
-        .next("handoff verify, which tells what is missing; a backup may hold it")
+        .next("handoff verify")
         .details(json!({ "missing": missing }))
 }
 
@@ -142,8 +143,9 @@ fn find(
             let kept = context.ledger.capture(&commitment)?;
             if kept.is_none() && !state.erased().contains_key(&commitment) {
                 let message = format!("nothing is kept under {commitment}");
-                return Err(Failure::no("nothing_kept", message)
-                    .next("handoff show SEQ, with the seq of a probe.receipt"));
+                return Err(
+                    Failure::no("nothing_kept", message).next("handoff log --kind probe.receipt")
+                );
             }
             sort(context, state, commitment, found)?;
         }

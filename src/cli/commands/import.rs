@@ -39,7 +39,7 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     let Opened { source, file, .. } = opened;
     let Source::Export(text) = source else {
         let message = format!("{} is no export", request.file.display());
-        let next = "handoff export -o FILE, where that ledger is";
+        let next = "where that ledger is: handoff export -o FILE";
         return Err(Failure::environment("not_an_export", message).next(next));
     };
     let head = require_whole(&report, &request.file)?;

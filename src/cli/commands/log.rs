@@ -23,8 +23,9 @@ pub(super) fn run(common: &Common, request: &Log, output: &mut Output) -> Result
     if let Some(kind) = &request.kind
         && !KINDS.contains(&kind.as_str())
     {
-        return Err(Failure::usage(format!("there is no kind {kind:?}"))
-            .next(format!("handoff log --kind KIND, of {}", KINDS.join(", "))));
+        let shown = quoted_within(kind, BODY_CHARACTERS_MAX);
+        let message = format!("there is no kind {shown}, only {}", KINDS.join(", "));
+        return Err(Failure::usage(message).next("handoff log --kind KIND"));
     }
     let context = Context::examine(common, output)?;
     let head = context.head()?;

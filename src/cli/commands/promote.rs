@@ -13,9 +13,10 @@ use crate::command::{self, Grounds, Run};
 use crate::event::ProbeBegun;
 use crate::home::clock;
 use crate::probe_spec::Probe;
+use crate::rules;
 use crate::slice::Question;
 use crate::state::State;
-use crate::types::{ClaimId, Seq};
+use crate::types::{ClaimId, PublicKey, Seq};
 use serde_json::json;
 
 /// What a promotion is to be made of.
@@ -35,7 +36,7 @@ pub(super) fn promote(
 ) -> Result<Exit, Failure> {
     let session = context.session()?;
     let signer = context.signer()?;
-    let promotable = promotable(context, session, arguments)?;
+    let promotable = promotable(context, session, &signer.public(), arguments)?;
     let Promotable {
         flag,
         step,
@@ -43,6 +44,12 @@ pub(super) fn promote(
         question,
         state,
     } = promotable;
+    let supported = (state.claims().get(&arguments.id)).is_some_and(|it| !it.supports.is_empty());
+    let stays = if supported {
+        "gains nothing by this"
+    } else {
+        "stays provisional"
+    };
     let observer = Observer::new(context)?;
     let (begun, run, after) = {
         let needs = grounds.needs.clone();
@@ -94,13 +101,9 @@ pub(super) fn promote(
         }
         Err((refused, refusal)) => {
             let mut refusal = refusal.clone();
-            refusal.detail = format!("{id} stays provisional: {} ({told_of})", refusal.detail);
+            refusal.detail = format!("{id} {stays}: {} ({told_of})", refusal.detail);
             let details = json!({ "receipt": receipt, "claim": id, "flag": flag, "seq": refused });
-            Err(
-                refused_with(output, refusal, receipt, &appended, details).next(format!(
-                    "handoff show {receipt}, then: handoff promote {id}"
-                )),
-            )
+            Err(refused_with(output, refusal, receipt, &appended, details))
         }
     }
 }
@@ -140,6 +143,7 @@ fn announce(
 fn promotable(
     context: &Context<'_>,
     session: Seq,
+    signer: &PublicKey,
     arguments: &Promote,
 ) -> Result<Promotable, Failure> {
     let given = &arguments.grounds;
@@ -159,6 +163,9 @@ fn promotable(
         );
     };
     let flag = flag.clone();
+    rules::four_eyes(&state, signer, &flag).map_err(|refusal| {
+        Failure::from(refusal).next(format!("handoff --key ANOTHER promote {id}"))
+    })?;
     let mut given = given.clone();
     if given.needs.is_empty() && given.environment_independent.is_none() {
         given.environment_independent = flag.body.independent.clone();

@@ -255,6 +255,7 @@ impl Told {
         let briefing = Briefing::of(
             state,
             &judge,
+            context.common(),
             format!("Handoff brief for session {session} at event {at}"),
         );
         let characters_max = usize::try_from(BRIEF_CHARACTERS).unwrap_or(usize::MAX);
@@ -283,6 +284,7 @@ impl Told {
                     .map(|because| render::because_json(state, because))
                     .collect();
                 let next = render::next_for(state, &id, &verdict, Some(session));
+                let next = context.common().carried(&next);
                 told.blocked.push(json!({
                     "claim": id, "state": verdict.state, "because": because, "next": next,
                 }));

@@ -88,10 +88,11 @@ pub(super) fn init(
         key_path.display()
     ));
     output.line(&format!("head {head}"));
-    output.line("next: handoff session open --agent NAME");
+    let next = common.carried("handoff session open --agent NAME");
+    output.line(&format!("next: {next}"));
     let body = json!({
         "head": head_json(&head), "seq": head.seq, "ledger": id, "path": path, "key": key_path,
-        "root": signer.public(), "next": "handoff session open --agent NAME",
+        "root": signer.public(), "next": next,
     });
     output.document("handoff.init.v1", Exit::Yes, body);
     Ok(Exit::Yes)

@@ -30,7 +30,8 @@ pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Res
         }) => {
             print(&report, output);
             print_rollbacks(&rollbacks, output);
-            if let Some(next) = next(&report, evidence.as_deref()) {
+            if let Some(next) = &next(&report, evidence.as_deref()) {
+                let next = common.carried(next);
                 output.line(&format!("next: {next}"));
             }
             let exit = Exit::from(report.result);
@@ -318,13 +319,10 @@ fn next(report: &Report, evidence: Option<&Path>) -> Option<String> {
             let last = refused.map(|refused| refused.seq).max();
             last.map(|seq| format!("handoff show {seq}"))
         }
-        (Verification::SelfConsistent, None) => {
-            Some("handoff trust add KEY, with the root key as its owner gave it".to_owned())
-        }
-        (Verification::SelfConsistent, Some(file)) => {
-            let command = context::command(&["handoff", "verify", &file, "--trust", "KEY"]);
-            Some(format!("{command}, with the root key as its owner gave it"))
-        }
+        (Verification::SelfConsistent, None) => Some("handoff trust add KEY".to_owned()),
+        (Verification::SelfConsistent, Some(file)) => Some(context::command(&[
+            "handoff", "verify", &file, "--trust", "KEY",
+        ])),
         (Verification::Undetermined, _) => Some("cargo install handoff-ledger".to_owned()),
         (Verification::Tampered | Verification::Unlawful, Some(_))
         | (

@@ -57,7 +57,7 @@ pub(super) fn run(
     if report.result == Verification::SelfConsistent {
         let file = request.file.to_string_lossy();
         let command = context::command(&["handoff", "verify-proof", &file, "--trust", "KEY"]);
-        output.line(&format!("next: {command}, with a key as its owner gave it"));
+        output.line(&format!("next: {command}"));
     }
     let exit = Exit::from(report.result);
     output.document(SCHEMA, exit, told(&proof, &report));

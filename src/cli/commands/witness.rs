@@ -135,7 +135,7 @@ fn request(file: Option<&Path>) -> Result<ConsistencyProof, Failure> {
     };
     let bad = |message: String| {
         Failure::no("bad_request", message)
-            .next("handoff prove --from SIZE, where the ledger is")
+            .next("where the ledger is: handoff prove --from SIZE")
             .details(json!({ "status": 400 }))
     };
     match Proof::parse(&bytes) {
@@ -196,22 +196,17 @@ fn refused(
     };
     let (code, size) = (refusal.code(), known.map_or(0, |known| known.tree.size));
     let failure = match refusal {
-        WitnessRefusal::UnknownOrigin { ledger } => {
-            Failure::cannot_judge(code, message).next(format!(
-                "handoff trust add KEY --id {ledger}, with the ledger's root key as its owner gave it"
-            ))
-        }
+        WitnessRefusal::UnknownOrigin { ledger } => Failure::cannot_judge(code, message)
+            .next(format!("handoff trust add KEY --id {ledger}")),
         WitnessRefusal::Untrusted { .. } => Failure::cannot_judge(code, message).next(
             "the same command with --trust KEY, the key that signed it, as its owner gave it",
         ),
         WitnessRefusal::OldSize { .. }
         | WitnessRefusal::Conflict { .. }
         | WitnessRefusal::BadProof { .. } => Failure::no(code, message)
-            .next(format!("handoff prove --from {size}, where the ledger is")),
-        WitnessRefusal::Fork { .. } => {
-            Failure::integrity(code, message)
-                .next("handoff verify, where the ledger is, with the older checkpoint as --expect")
-        }
+            .next(format!("where the ledger is: handoff prove --from {size}")),
+        WitnessRefusal::Fork { .. } => Failure::integrity(code, message)
+            .next("where the ledger is: handoff verify --expect FILE, the older checkpoint"),
     };
     failure.details(json!({
         "status": refusal.status(),

@@ -1,18 +1,15 @@
 //! The command that would unblock a claim.
 
 use super::text::probe_text;
+use crate::cli::next::THEN;
 use crate::cli::quote::shell_quoted;
+use crate::event::AxisRecorded;
 use crate::probe_spec::Comparator;
-use crate::state::State;
+use crate::state::{Fact, State, Support};
 use crate::types::{ClaimId, Seq};
 use crate::verdict::{Because, ClaimVerdict, Verdict};
 
-/// Stands where the person at the terminal has to say something.
-const BLANK: &str = "…";
-/// Between two commands of which the first comes first.
-const THEN: &str = "   then: ";
-
-/// The command, or the commands joined by `then:`, that would make a claim admissible to a session;
+/// The command, or the commands joined by [`THEN`], that would make a claim admissible to a session;
 /// for one that is, the command that shows what it rests on.
 pub fn next_for(
     state: &State,
@@ -37,10 +34,10 @@ pub fn next_for(
             Some(flag) => promote(state, id, flag, &of),
             None => claim(state, id, verdict, &of),
         },
-        Because::Retracted { .. }
-        | Because::Void
-        | Because::Statement { .. }
-        | Because::Discarded => claim(state, id, verdict, &of),
+        Because::Void => anew(state, id, verdict, &of),
+        Because::Retracted { .. } | Because::Statement { .. } | Because::Discarded => {
+            claim(state, id, verdict, &of)
+        }
         Because::Unknown => format!("handoff state{of}"),
         Because::NoSession | Because::Elsewhere | Because::Ended => {
             "handoff resume --agent NAME".to_owned()
@@ -72,6 +69,37 @@ fn most_urgent(because: &[Because]) -> Option<&Because> {
     because.iter().min_by_key(rank)
 }
 
+/// A claim that is void is verified anew, under axes of which the void ones are recorded anew.
+fn anew(state: &State, id: &ClaimId, verdict: &ClaimVerdict, of: &str) -> String {
+    let needs = newest_support(state, id, verdict).map(|support| &support.body.needs);
+    let records = needs.into_iter().flatten().copied();
+    let mut commands: Vec<String> = records
+        .filter(|axis| state.is_void(*axis))
+        .filter_map(|axis| state.axes().get(&axis))
+        .map(|record| axis_command(state, record, of))
+        .collect();
+    commands.push(claim(state, id, verdict, of));
+    commands.join(THEN)
+}
+
+fn axis_command(state: &State, record: &Fact<AxisRecorded>, of: &str) -> String {
+    let body = &record.body;
+    let probe = state.receipts().get(&body.receipt);
+    let probe = probe.map_or("-- ARGV".to_owned(), |receipt| {
+        probe_text(&receipt.body.probe)
+    });
+    let holds_if = match &body.comparator {
+        Comparator::Exact => String::new(),
+        other @ (Comparator::OneOf(_) | Comparator::Semver(_) | Comparator::Present) => {
+            format!(" --holds-if {}", shell_quoted(&[other.to_string()]))
+        }
+    };
+    let max_age = body.max_age_ms;
+    let max_age = max_age.map_or(String::new(), |ms| format!(" --max-age {ms}ms"));
+    let (name, class) = (&body.axis, body.class);
+    format!("handoff axis {name}{of} --class {class}{holds_if}{max_age} {probe}")
+}
+
 /// An inherited axis that could not be verified is probed again; one that drifted, or is the
 /// session's own, is recorded anew, and the claim verified under it.
 fn axes(
@@ -92,20 +120,7 @@ fn axes(
         if verdict.verdict == Verdict::Unverifiable && Some(record.session) != session {
             continue;
         }
-        let (name, class) = (&record.body.axis, record.body.class);
-        let probe = state.receipts().get(&record.body.receipt);
-        let probe = probe.map_or(format!("-- {BLANK}"), |receipt| {
-            probe_text(&receipt.body.probe)
-        });
-        let holds_if = match &record.body.comparator {
-            Comparator::Exact => String::new(),
-            other @ (Comparator::OneOf(_) | Comparator::Semver(_) | Comparator::Present) => {
-                format!(" --holds-if {}", shell_quoted(&[other.to_string()]))
-            }
-        };
-        commands.push(format!(
-            "handoff axis {name}{of} --class {class}{holds_if} {probe}"
-        ));
+        commands.push(axis_command(state, record, of));
     }
     if commands.is_empty() {
         return format!("handoff reverify{of} --only {id}");
@@ -114,17 +129,27 @@ fn axes(
     commands.join(THEN)
 }
 
-fn claim(state: &State, id: &ClaimId, verdict: &ClaimVerdict, of: &str) -> String {
+fn newest_support<'s>(
+    state: &'s State,
+    id: &ClaimId,
+    verdict: &ClaimVerdict,
+) -> Option<&'s Fact<Support>> {
     let newest = state
         .claims()
         .get(id)
         .and_then(|claim| claim.supports.last());
-    let support = verdict
-        .support
-        .or(newest.copied())
-        .and_then(|seq| state.supports().get(&seq));
-    let Some(support) = support else {
-        return format!("handoff claim {id}{of} {BLANK} --needs {BLANK} -- {BLANK}");
+    let support = verdict.support.or(newest.copied())?;
+    state.supports().get(&support)
+}
+
+fn claim(state: &State, id: &ClaimId, verdict: &ClaimVerdict, of: &str) -> String {
+    let Some(support) = newest_support(state, id, verdict) else {
+        return format!("handoff claim {id}{of} STATEMENT --needs AXIS -- ARGV");
+    };
+    // What is void binds no statement to the id.
+    let statement = match state.statement(id) {
+        Some(_) => String::new(),
+        None => format!(" {}", shell_quoted(&[support.body.statement.as_str()])),
     };
     let from: Vec<&str> = support.body.from.iter().map(|from| from.as_str()).collect();
     let from = match from.is_empty() {
@@ -138,15 +163,15 @@ fn claim(state: &State, id: &ClaimId, verdict: &ClaimVerdict, of: &str) -> Strin
         .receipts
         .last()
         .and_then(|seq| state.receipts().get(seq));
-    let proof = proof.map_or(format!("-- {BLANK}"), |receipt| {
+    let proof = proof.map_or("-- ARGV".to_owned(), |receipt| {
         probe_text(&receipt.body.probe)
     });
-    format!("handoff claim {id}{of}{grounds}{from} {proof}")
+    format!("handoff claim {id}{statement}{of}{grounds}{from} {proof}")
 }
 
 fn promote(state: &State, id: &ClaimId, flag: Seq, of: &str) -> String {
     let Some(flag) = state.flags().get(&flag) else {
-        return format!("handoff promote {id}{of} --needs {BLANK}");
+        return format!("handoff promote {id}{of} --needs AXIS");
     };
     let names: Vec<&str> = (flag.body.needs.iter())
         .map(|need| need.axis.as_str())
@@ -157,8 +182,8 @@ fn promote(state: &State, id: &ClaimId, flag: Seq, of: &str) -> String {
 
 fn grounds(names: &[&str], independent: bool) -> String {
     match (names, independent) {
-        ([], true) => format!(" --environment-independent {BLANK}"),
-        ([], false) => format!(" --needs {BLANK}"),
+        ([], true) => " --environment-independent WHY".to_owned(),
+        ([], false) => " --needs AXIS".to_owned(),
         (names, _) => format!(" --needs {}", names.join(",")),
     }
 }

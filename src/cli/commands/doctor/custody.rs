@@ -28,7 +28,10 @@ pub(super) fn home(folders: &Folders) -> Check {
             Err(error) if error.is_absent() => continue,
             Err(error) => {
                 let failure = Failure::environment("io", error.to_string());
-                return Check::failed(Name::Home, failure.next("name another: XDG_DATA_HOME=…"));
+                return Check::failed(
+                    Name::Home,
+                    failure.next("export XDG_DATA_HOME=/a/folder/of/yours"),
+                );
             }
         };
         if custody.others_write || !custody.is_own() {
@@ -103,7 +106,7 @@ pub(super) fn authority(key: Option<&PublicKey>, state: &crate::state::State) ->
                 "the ledger does not know key {}: it may read alone",
                 key.short()
             );
-            let next = format!("handoff key authorize {key} --label NAME, by an admin");
+            let next = format!("let an admin type: handoff key authorize {key} --label NAME");
             Check::warn(name, detail, next)
         }
         Some(known) => match &known.revoked {
@@ -115,13 +118,7 @@ pub(super) fn authority(key: Option<&PublicKey>, state: &crate::state::State) ->
                     revoked.seq
                 );
                 let failure = Failure::no("key_revoked", message);
-                Check::failed(
-                    name,
-                    failure.next(
-                        "handoff key new --label NEW, then have it \
-                    authorised",
-                    ),
-                )
+                Check::failed(name, failure.next("handoff key new --label NAME"))
             }
             None => {
                 let roles: Vec<&str> = known.roles.iter().map(|role| role.as_str()).collect();

@@ -91,8 +91,8 @@ fn rollback(report: &Report) -> Check {
     match (report.end.by, report.end.seq) {
         (By::None, _) | (_, None) => Check::warn(
             Name::Rollback,
-            "nothing outside the ledger says where it ended: it may have been cut back",
-            "handoff head >> HEADS, kept on another machine",
+            "nothing outside the ledger says where it ended: it may have been cut back; keep its head on another machine",
+            "handoff head >> HEADS",
         ),
         (_, Some(seq)) => Check::ok(
             Name::Rollback,
@@ -111,12 +111,18 @@ fn view(report: &Report, folders: &Folders, file: &Path) -> Check {
     };
     if !path.exists() {
         let detail = "there is none yet: a rollback before now would not be noticed";
-        return Check::warn(Name::View, detail, "handoff head, which makes it");
+        return Check::warn(Name::View, detail, "handoff head");
     }
-    let anew = "handoff head: it is built anew";
+    let anew = "handoff head";
     let (seq, leaf) = match IndexFile::peek(&path) {
         Ok(Some(known)) => known,
-        Ok(None) => return Check::warn(Name::View, "it is empty, or of another version", anew),
+        Ok(None) => {
+            return Check::warn(
+                Name::View,
+                "it is empty, or of another version: the next command builds it anew",
+                anew,
+            );
+        }
         Err(error) => return Check::warn(Name::View, error.to_string(), anew),
     };
     // The ledger's own word: it may have grown since the report.
@@ -149,8 +155,10 @@ fn pins(report: &Report) -> Check {
         Basis::Pinned => Check::ok(Name::Pins, format!("root key {root} is pinned here")),
         Basis::Given => Check::ok(Name::Pins, format!("root key {root} was given")),
         Basis::Unpinned => {
-            let message = format!("root key {root} is not pinned: whose ledger is it?");
-            let next = "handoff trust add KEY, with the root key as its owner gave it to you";
+            let message = format!(
+                "root key {root} is not pinned: whose ledger is it? Take the key from its owner"
+            );
+            let next = "handoff trust add KEY";
             let failure = Failure::cannot_judge("unpinned_root", message);
             Check::failed(Name::Pins, failure.next(next))
         }

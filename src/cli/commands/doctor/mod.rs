@@ -152,8 +152,7 @@ pub(super) fn run(common: &Common, output: &mut Output) -> Result<Exit, Failure>
         Err(failure) => {
             let none = failure.code == NO_LEDGER;
             checks.push(match none {
-                true => Check::skipped(Name::Ledger, failure.message)
-                    .next("handoff init, or --ledger PATH"),
+                true => Check::skipped(Name::Ledger, failure.message).next("handoff init"),
                 false => Check::failed(Name::Ledger, failure),
             });
             checks.push(ledger::clock_alone());

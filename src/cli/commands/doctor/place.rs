@@ -43,8 +43,11 @@ fn custody(path: &Path, folder: &Path) -> Check {
                 return Check::warn(Name::Folder, detail, next);
             }
             Ok(found) if !found.is_own() => {
-                let detail = format!("{shown} belongs to user {}", found.owner);
-                return Check::warn(Name::Folder, detail, "handoff verify, before each use");
+                let detail = format!(
+                    "{shown} belongs to user {}: verify before each use",
+                    found.owner
+                );
+                return Check::warn(Name::Folder, detail, "handoff verify");
             }
             Ok(_) => {}
             Err(error) => {
@@ -111,7 +114,10 @@ fn file_system(found: &FileSystem) -> Check {
     let name = Name::FileSystem;
     if found.read_only {
         let failure = Failure::environment("io", "it is mounted for reading alone");
-        return Check::failed(name, failure.next("handoff --ledger PATH, on another"));
+        return Check::failed(
+            name,
+            failure.next("the same command with --ledger PATH, on another file system"),
+        );
     }
     match found.network {
         Some(kind) => Check::warn(

@@ -38,7 +38,8 @@ pub(super) fn check(folder: &Path) -> Check {
 fn round_trip(folder: &Path) -> Result<Head, Failure> {
     let unusable = |error: std::io::Error| {
         let message = format!("{}: {error}", folder.display());
-        Failure::environment("io", message).next("handoff --ledger PATH, where you may write")
+        Failure::environment("io", message)
+            .next("the same command with --ledger PATH, where you may write")
     };
     let scratch = tempfile::Builder::new()
         .prefix(".handoff-doctor-")
