@@ -14,6 +14,8 @@
 mod judge;
 #[path = "fuzz/notes.rs"]
 mod notes;
+#[path = "fuzz/proofs.rs"]
+mod proofs;
 #[path = "fuzz/properties.rs"]
 mod properties;
 mod support;
@@ -23,6 +25,8 @@ use handoff_ledger::event::KINDS;
 use handoff_ledger::format;
 use handoff_ledger::home::key_text;
 use handoff_ledger::note::Note;
+use handoff_ledger::proof::Proof;
+use handoff_ledger::proof_report;
 use judge::{Judged, Way, judge};
 use std::path::{Path, PathBuf};
 use support::ledger::{LONGEST, Made};
@@ -30,7 +34,7 @@ use support::ledger::{LONGEST, Made};
 /// How many events the ledgers have that fuzzing starts from.
 const SIZES: [usize; 4] = [1, 3, 20, 45];
 /// Size of the pages of the files that fuzzing starts from: what is in them lies close together.
-const PAGE_BYTES: u32 = 1024;
+const PAGE_BYTES: u32 = 512;
 
 /// An input by a name.
 type Input = (String, Vec<u8>);
@@ -192,6 +196,27 @@ fn checkpoint_notes() {
         good += usize::from(Note::parse(data).is_ok());
     }
     assert!(good > 0 && good < inputs.len(), "{good} are notes");
+}
+
+#[test]
+fn proof_texts() {
+    let known = proofs::Known::new();
+    let mut seeds = known.seeds();
+    for entry in std::fs::read_dir(tests().join("proof_vectors")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (_, proof) = text.split_once("\n\n").unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        seeds.push((name.to_owned(), proof.as_bytes().to_vec()));
+    }
+    let inputs = inputs("proof_text", seeds);
+    let mut good = 0;
+    for (name, data) in &inputs {
+        println!("{name}");
+        proofs::proof(data, &known, proof_report::of_inclusion);
+        good += usize::from(Proof::parse(data).is_ok());
+    }
+    assert!(good > 0 && good < inputs.len(), "{good} are proofs");
 }
 
 #[test]

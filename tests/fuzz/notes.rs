@@ -12,6 +12,7 @@
 
 use crate::support::Who;
 use crate::support::ledger::{LONGEST, Made};
+use handoff_ledger::checkpoint::{Checkpoint, SignedCheckpoint};
 use handoff_ledger::key;
 use handoff_ledger::merkle::Tree;
 use handoff_ledger::note::{Note, NoteError, SignatureType, VerifierKey, to_base64};
@@ -92,12 +93,23 @@ fn text(leaves: &[Leaf]) -> String {
     format!("handoff-ledger/{ledger}\n{size}\n{root}\n")
 }
 
-/// A note has one spelling; what nobody signed is not taken for signed.
+/// A note and a checkpoint have one spelling; what nobody signed is not taken for signed.
 pub fn note(data: &[u8], known: &Known, parse: Parse) {
     let read = parse(data);
     assert_eq!(parse(data), read, "read twice");
     let Ok(note) = read else { return };
     assert_eq!(note.to_string().as_bytes(), data, "one spelling");
+    let said: Option<Checkpoint> = note.text().parse().ok();
+    let checkpoint = SignedCheckpoint::parse(note.to_string().as_bytes()).ok();
+    assert_eq!(checkpoint.as_ref().map(|it| *it.checkpoint()), said);
+    if let (Some(said), Some(checkpoint)) = (said, checkpoint) {
+        assert_eq!(
+            said.to_string(),
+            note.text(),
+            "one spelling of a checkpoint"
+        );
+        assert_eq!(checkpoint.note(), &note);
+    }
     let signed = note.signed(&known.keys);
     assert_eq!(note.signed(&known.keys), signed, "looked at twice");
     if signed.is_ok_and(|signed| !signed.is_empty()) {
