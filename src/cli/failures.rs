@@ -186,6 +186,7 @@ impl From<WitnessError> for Failure {
             WitnessError::Lock(_) => failure.retryable(),
             WitnessError::File(_)
             | WitnessError::Forgotten { .. }
+            | WitnessError::List { .. }
             | WitnessError::Exposed { .. }
             | WitnessError::Damaged { .. } => failure,
         }

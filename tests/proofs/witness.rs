@@ -6,6 +6,7 @@ use handoff_ledger::checkpoint::SignedCheckpoint;
 use handoff_ledger::note::VerifierKey;
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -20,6 +21,11 @@ pub(crate) fn witness_of(machine: &Machine, root: &Agent) -> Agent {
 
 pub(crate) fn folder(witness: &Agent) -> PathBuf {
     witness.home.join(".local/share/handoff/witness/seen")
+}
+
+/// Takes all from a witness, its key included: the next one has seen nothing.
+fn begin_anew(witness: &Agent) {
+    fs::remove_dir_all(folder(witness).parent().unwrap()).unwrap();
 }
 
 /// The files that a witness keeps, with their bytes, but for locks and what a killed one began.
@@ -233,6 +239,79 @@ fn what_is_damaged_is_never_taken_for_nothing_seen() {
     witness.ok(&add);
 }
 
+/// All files of a witness but its key and its locks, and the folder that they lie in: whichever
+/// goes, alone or with others, it cosigns no fork.
+#[test]
+fn whatever_a_witness_loses_but_its_key_it_cosigns_no_second_history() {
+    let machine = Machine::new();
+    let root = ledger(&machine);
+    let other = twin(&machine, &root, "other");
+    root.ok("probe -- cat five.txt");
+    other.open("twin");
+    let witness = witness_of(&machine, &root);
+    let [add, fork] =
+        [&root, &other].map(|agent| format!("witness add {}", request(agent, 0).display()));
+    witness.ok(&add);
+    let seen = folder(&witness);
+    let list = seen.with_file_name("cosigned");
+    let (name, _) = kept(&witness).remove(0);
+    let checkpoint = seen.join(name);
+    let lock = checkpoint.with_extension("checkpoint.lock");
+    let whole = machine.path("whole");
+    copy(seen.parent().unwrap(), &whole);
+
+    let lost: [&[&Path]; 6] = [
+        &[&checkpoint],
+        &[&checkpoint, &lock],
+        &[&list],
+        &[&list, &checkpoint, &lock],
+        &[&seen],
+        &[&seen, &list],
+    ];
+    for gone in lost {
+        for path in gone {
+            match path.is_dir() {
+                true => fs::remove_dir_all(path).unwrap(),
+                false => fs::remove_file(path).unwrap(),
+            }
+        }
+        for asked in [fork.as_str(), &add, "witness list"] {
+            let document = witness.ends(5, asked);
+            assert_eq!(code(&document), "witness", "{gone:?} {asked}");
+            let next = document["error"]["next"].as_str().unwrap();
+            assert!(next.starts_with("restore /"), "{next}");
+        }
+        begin_anew(&witness);
+        copy(&whole, seen.parent().unwrap());
+        fs::set_permissions(
+            seen.with_file_name("key.pem"),
+            PermissionsExt::from_mode(0o600),
+        )
+        .unwrap();
+        assert_eq!(code(&witness.ends(4, &fork)), "fork");
+        witness.ok(&add);
+    }
+    // A list that was emptied, cut short or spoilt is none.
+    let good = fs::read(&list).unwrap();
+    for bad in [
+        &b""[..],
+        &good[..good.len() - 1],
+        b"handoff witness: cosigned\nx\n",
+    ] {
+        fs::write(&list, bad).unwrap();
+        fs::remove_file(&checkpoint).unwrap();
+        assert_eq!(code(&witness.ends(5, &fork)), "witness");
+        fs::copy(
+            whole.join("seen").join(checkpoint.file_name().unwrap()),
+            &checkpoint,
+        )
+        .unwrap();
+    }
+    // The control: one that begins anew, with another key, knows nothing of it.
+    begin_anew(&witness);
+    witness.ok(&fork);
+}
+
 /// The witness is stopped at the moment of its answer: its standard output is a pipe that is full.
 /// What it is about to say is kept by then; killed there, it says it when asked again.
 #[test]
@@ -240,10 +319,10 @@ fn a_witness_killed_between_keeping_and_answering_has_kept_it_and_answers_again(
     let machine = Machine::new();
     let root = ledger(&machine);
     let witness = witness_of(&machine, &root);
-    witness.ok("witness key");
     let path = request(&root, 0);
     let add = format!("witness add {}", path.display());
     for round in 0..20 {
+        witness.ok("witness key");
         let (mut reader, mut writer) = std::io::pipe().unwrap();
         fill(&mut writer);
         let mut command = witness.command(&add);
@@ -274,7 +353,7 @@ fn a_witness_killed_between_keeping_and_answering_has_kept_it_and_answers_again(
         let document = witness.ok(&add);
         assert_eq!(document["size"], 5);
         assert_eq!(kept(&witness), [(name.clone(), bytes)]);
-        fs::remove_file(folder(&witness).join(name)).unwrap();
+        begin_anew(&witness);
     }
 }
 
@@ -299,13 +378,10 @@ fn of_two_histories_offered_at_once_one_is_cosigned() {
     root.ok("probe -- cat five.txt");
     other.open("twin");
     let witness = witness_of(&machine, &root);
-    let key: VerifierKey = witness.ok("witness key")["witness"]
-        .as_str()
-        .unwrap()
-        .parse()
-        .unwrap();
     let requests = [request(&root, 0), request(&other, 0)];
     for _ in 0..10 {
+        let key = witness.ok("witness key");
+        let key: VerifierKey = key["witness"].as_str().unwrap().parse().unwrap();
         let started: Vec<_> = [0, 1, 0, 1]
             .map(|at| {
                 (
@@ -342,8 +418,6 @@ fn of_two_histories_offered_at_once_one_is_cosigned() {
                 );
             }
         }
-        for (name, _) in kept(&witness) {
-            fs::remove_file(folder(&witness).join(name)).unwrap();
-        }
+        begin_anew(&witness);
     }
 }

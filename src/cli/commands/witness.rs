@@ -51,7 +51,7 @@ fn own_key(folders: &Folders) -> Result<(VerifierKey, SigningKey), Failure> {
     let (path, seen) = (folders.witness_key()?, folders.witnessed()?);
     let made = match path.symlink_metadata() {
         Ok(_) => {
-            witness::check(&seen, &path)?;
+            witness::check(&seen)?;
             keys::read(&path)
         }
         Err(_) => {
@@ -97,10 +97,7 @@ fn add(
         return Err(refused(&refusal, known, evidence.as_deref()));
     }
     let time = cosigning_time(clock::now())?;
-    // A repeat, perhaps with fewer signatures, does not take the place of what was seen first.
-    if known.is_none_or(|known| known.tree != tree) {
-        seen.keep(&request.checkpoint)?;
-    }
+    seen.keep(&request.checkpoint)?;
     let line = request
         .checkpoint
         .cosign(&witness, &signer, time)
@@ -219,7 +216,7 @@ fn list(folders: &Folders, output: &mut Output) -> Result<Exit, Failure> {
     let mut told: Vec<Value> = Vec::new();
     let (key, seen) = (folders.witness_key()?, folders.witnessed()?);
     if key.symlink_metadata().is_ok() {
-        witness::check(&seen, &key)?;
+        witness::check(&seen)?;
     }
     for Witnessed {
         checkpoint: Checkpoint { ledger, tree },
