@@ -99,6 +99,18 @@ closed! {
     }
 }
 
+closed! {
+    /// Why nothing that a ledger says may be relied on here, whatever it says.
+    Obstacle {
+        /// It is not the chain that was signed.
+        Tampered = "tampered",
+        /// There may be more of it.
+        Incomplete = "incomplete",
+        /// Nobody here vouches for its root key.
+        Untrusted = "untrusted",
+    }
+}
+
 /// The verdict on an axis, and what it rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxisVerdict {
@@ -171,6 +183,8 @@ pub enum Because {
     KeyRevoked,
     /// The ledger was upgraded beyond what this program can judge.
     Undetermined,
+    /// The ledger itself is not to be relied on.
+    Ledger(Obstacle),
 }
 
 /// What a session may think of a claim.
@@ -213,6 +227,7 @@ pub struct Judge<'a> {
     session: Option<Seq>,
     asked: Asked,
     lineage: BTreeSet<Seq>,
+    obstacle: Option<Obstacle>,
 }
 
 impl<'a> Judge<'a> {
@@ -230,7 +245,13 @@ impl<'a> Judge<'a> {
             session,
             asked,
             lineage,
+            obstacle: None,
         }
+    }
+
+    /// The same view of a ledger of which nothing may be relied on, if there is an obstacle.
+    pub fn behind(self, obstacle: Option<Obstacle>) -> Judge<'a> {
+        Judge { obstacle, ..self }
     }
 
     /// The session that asks.
@@ -251,6 +272,9 @@ impl<'a> Judge<'a> {
 
     /// Why nothing at all is admissible here, if nothing is.
     pub fn barred(&self) -> Option<Because> {
+        if let Some(obstacle) = self.obstacle {
+            return Some(Because::Ledger(obstacle));
+        }
         if self.state.undetermined().is_some() {
             return Some(Because::Undetermined);
         }

@@ -31,7 +31,7 @@ fn results(document: &Value) -> BTreeMap<&str, &str> {
 }
 
 /// Every check of a machine where all is well.
-const ALL: [&str; 16] = [
+const ALL: [&str; 17] = [
     "clock",
     "file_system",
     "folder",
@@ -42,6 +42,7 @@ const ALL: [&str; 16] = [
     "key_authority",
     "key_custody",
     "ledger",
+    "memory",
     "pins",
     "program",
     "rollback",

@@ -10,7 +10,7 @@
 use handoff_ledger::home::paths::{
     FoundBy, PathError, find_ledger, make_folder, place_for_ledger, root_of_session, user,
 };
-use handoff_ledger::home::pins::{self, Added, Pin, PinBasis, PinError, PinnedLedger, Pins};
+use handoff_ledger::home::pins::{self, Added, Pin, PinError, PinnedLedger, Pins};
 use handoff_ledger::key::SigningKey;
 use handoff_ledger::types::{LedgerId, PublicKey};
 use std::ffi::OsStr;
@@ -259,11 +259,9 @@ fn a_root_is_trusted_only_where_it_is_pinned() {
     };
     assert_eq!(pins::add(&file, any.clone()).unwrap(), Added::New);
     let known = Pins::read(&file).unwrap();
-    let basis = |ledger, root| known.trusted_root(&LedgerId([ledger; 32]), &key(root));
-    assert_eq!(basis(1, 1), Some(PinBasis::Ledger));
-    assert_eq!(basis(2, 1), None);
-    assert_eq!(basis(9, 2), Some(PinBasis::Root));
-    assert_eq!(basis(1, 3), None);
+    let trusts = |ledger, root| known.trusts(&LedgerId([ledger; 32]), &key(root));
+    assert!(trusts(1, 1) && trusts(9, 2));
+    assert!(!trusts(2, 1) && !trusts(1, 3));
     assert_eq!(known.list().cloned().collect::<Vec<_>>(), [pin(1, 1), any]);
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
     let removed = pins::remove(&file, |pin| pin.root == key(1)).unwrap();

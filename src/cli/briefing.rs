@@ -98,6 +98,12 @@ impl Briefing {
         }
     }
 
+    /// The same, with one command to type in place of those of a ledger that may be acted on.
+    pub fn only(self, command: String) -> Briefing {
+        let commands = vec![command];
+        Briefing { commands, ..self }
+    }
+
     /// The text, of at most so many characters if these are enough for the title, the headings and
     /// the commands. What does not fit is counted where it would stand.
     pub fn text(&self, markup: Markup, characters_max: usize) -> String {

@@ -7,7 +7,8 @@ pub use super::place::{Whose, current_folder, find, folders, whose, whose_is};
 use super::quote::shell_quoted;
 use super::report::{Exit, Failure};
 use super::tree;
-pub use super::trust::{Trust, basis, public_key, unpinned, untrusted};
+use super::trust::Trust;
+pub use super::trust::{public_key, unpinned, untrusted};
 use crate::append::{Appended, LedgerError, Pen};
 use crate::home::clock;
 use crate::home::keys;
@@ -23,6 +24,7 @@ use crate::verdict::Asked;
 use crate::verify::Basis;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// How long what probes saw waits for another one's lock.
@@ -33,6 +35,8 @@ pub struct Context<'a, L = OwnLedger> {
     common: &'a Common,
     /// This user's folders.
     pub folders: Folders,
+    /// Who is trusted.
+    trust: Trust,
     /// The ledger, verified up to its head.
     pub ledger: L,
     /// Where its file is.
@@ -56,6 +60,7 @@ impl<'a> Context<'a> {
     /// What keeps it from being found, opened or believed.
     pub fn open(common: &'a Common) -> Result<Context<'a>, Failure> {
         let (folders, cwd) = (folders(common), current_folder(common)?);
+        let trust = Trust::of(common, &folders)?;
         let (path, whose) = whose(common, &cwd, &folders)?;
         let ledger = match whose {
             Whose::Own => view::open(&path, &folders, wait(common))?,
@@ -64,7 +69,7 @@ impl<'a> Context<'a> {
                 view::open_unlisted(&path, &folders, wait(common))?
             }
         };
-        let context = Context::with(common, folders, ledger, path, cwd)?;
+        let context = Context::with(common, folders, trust, ledger, [path, cwd])?;
         context.check_expected()?;
         Ok(context)
     }
@@ -98,6 +103,7 @@ impl<'a> Context<'a, AnyLedger> {
         output: &mut Output,
     ) -> Result<Context<'a, AnyLedger>, Failure> {
         let (folders, cwd) = (folders(common), current_folder(common)?);
+        let trust = Trust::of(common, &folders)?;
         let (path, whose) = whose(common, &cwd, &folders)?;
         let ledger = match whose {
             Whose::Own => AnyLedger::Own(Box::new(view::open(&path, &folders, wait(common))?)),
@@ -107,11 +113,36 @@ impl<'a> Context<'a, AnyLedger> {
                 AnyLedger::Evidence(Box::new(examined))
             }
         };
-        let context = Context::with(common, folders, ledger, path, cwd)?;
+        let context = Context::with(common, folders, trust, ledger, [path, cwd])?;
         if context.ledger.integrity().is_none() {
             context.check_expected()?;
         }
         Ok(context)
+    }
+
+    /// Answers from a ledger that is read, as [`Context::examine`] opens it. Of evidence that is not
+    /// whole even "there is no such thing" is no plain no: what is missing may have been taken out.
+    ///
+    /// # Errors
+    /// As [`Context::examine`], and what `answer` fails with.
+    pub fn answering(
+        common: &'a Common,
+        output: &mut Output,
+        answer: impl FnOnce(&Context<'a, AnyLedger>, &mut Output) -> Result<Exit, Failure>,
+    ) -> Result<Exit, Failure> {
+        let context = Context::examine(common, output)?;
+        answer(&context, output).map_err(|failure| match failure.exit {
+            Exit::No | Exit::Usage => Failure {
+                exit: context.ledger.exit(failure.exit),
+                ..failure
+            },
+            Exit::Yes
+            | Exit::CannotJudge
+            | Exit::Integrity
+            | Exit::Environment
+            | Exit::Indeterminate
+            | Exit::NotRun => failure,
+        })
     }
 
     /// Prints the answer's document, with what was found of the evidence if it is from such, and
@@ -130,15 +161,16 @@ impl<'a, L: Answers> Context<'a, L> {
     fn with(
         common: &'a Common,
         folders: Folders,
+        trust: Trust,
         ledger: L,
-        path: PathBuf,
-        cwd: PathBuf,
+        [path, cwd]: [PathBuf; 2],
     ) -> Result<Context<'a, L>, Failure> {
         let root = paths::root_of_session(&cwd, &path)?;
         let scope = Scope::of_process(&root)?.digest();
         Ok(Context {
             common,
             folders,
+            trust,
             ledger,
             path,
             cwd,
@@ -196,12 +228,12 @@ impl<'a, L: Answers> Context<'a, L> {
     /// Where trust in the ledger's root comes from.
     ///
     /// # Errors
-    /// If pins or given keys cannot be read.
+    /// If pins cannot be read.
     pub fn basis(&self, state: &State) -> Result<Basis, Failure> {
         let Some(ledger) = state.ledger() else {
             return Ok(Basis::Unpinned);
         };
-        basis(self.common, &self.folders, &ledger.id, &ledger.root)
+        self.trust.basis(&ledger.id, &ledger.root)
     }
 
     /// The state that answers a question, of a ledger whose root is trusted and which this program
@@ -209,7 +241,7 @@ impl<'a, L: Answers> Context<'a, L> {
     ///
     /// # Errors
     /// Exit 3 if the root is not pinned.
-    pub fn ask(&self, question: &Question) -> Result<State, Failure> {
+    pub fn ask(&self, question: &Question) -> Result<Rc<State>, Failure> {
         let state = self.ledger.ask(question)?;
         self.require_trust(&state)?;
         Ok(state)

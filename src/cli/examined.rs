@@ -10,13 +10,13 @@
 //! is kept of it on this machine, and nothing is written where it lies.
 
 use super::args::Common;
-use super::context::{basis, command, untrusted};
-use super::known::Known;
+use super::context::command;
+use super::examine::{Examination, Subject, examine};
 use super::output::Output;
 use super::place::Whose;
 use super::render::head_json;
 use super::report::{Exit, Failure};
-use super::source::{self, Opened};
+use super::source::Opened;
 use crate::append::LedgerError;
 use crate::chain::{self, VerifiedEvent};
 use crate::hash;
@@ -27,9 +27,11 @@ use crate::slice::Question;
 use crate::state::State;
 use crate::store::{Capture, Read, Record};
 use crate::types::{Digest, Head, Leaf, Seq};
-use crate::verify::{Basis, Outside, Report, Verification, Verifier};
+use crate::verdict::Obstacle;
+use crate::verify::{Report, Verification};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// What is handed each event: its judgement, and its record.
 pub type Visit<'a> = &'a mut dyn FnMut(&VerifiedEvent, Option<Refusal>, &Record);
@@ -52,7 +54,7 @@ pub trait Answers {
     ///
     /// # Errors
     /// See [`Answers::head`].
-    fn ask(&self, question: &Question) -> Result<State, Failure>;
+    fn ask(&self, question: &Question) -> Result<Rc<State>, Failure>;
 
     /// The state just after an event.
     ///
@@ -85,8 +87,8 @@ impl Answers for OwnLedger {
         Ok(self.store().get(seq)?.map(|record| record.leaf()))
     }
 
-    fn ask(&self, question: &Question) -> Result<State, Failure> {
-        Ok(OwnLedger::ask(self, question)?)
+    fn ask(&self, question: &Question) -> Result<Rc<State>, Failure> {
+        Ok(Rc::new(OwnLedger::ask(self, question)?))
     }
 
     fn fold(&self, up_to: Seq) -> Result<State, Failure> {
@@ -112,7 +114,9 @@ pub struct Examined {
     opened: Opened,
     report: Report,
     /// The fold of the intact part.
-    state: State,
+    state: Rc<State>,
+    /// Why it is not trusted, if it is whole and is not.
+    untrusted: Option<Failure>,
 }
 
 impl Examined {
@@ -121,26 +125,22 @@ impl Examined {
     /// # Errors
     /// If it is neither, or cannot be read.
     pub fn of(common: &Common, folders: &Folders, path: &Path) -> Result<Examined, Failure> {
-        let mut opened = source::file(path)?;
-        let known = Known::of(folders, &opened, path, Whose::Unknown)?;
-        let mut verifier = Verifier::new(Outside {
-            expect: common.expect.clone(),
-            view: known.head,
-            elsewhere: true,
-            ..Outside::default()
-        });
-        source::walk(&mut opened, &mut verifier, &mut Output::mute())?;
-        known.tell(&mut verifier);
-        let basis = match verifier.state().ledger() {
-            Some(ledger) => basis(common, folders, &ledger.id, &ledger.root)?,
-            None => Basis::Unpinned,
-        };
-        let (report, state) = verifier.conclude(basis);
+        let subject = Subject::of(path.to_owned(), Whose::Unknown);
+        let found = examine(common, folders, subject, &mut Output::mute())?;
+        let head = found.report.head.filter(|_| !found.report.is_trusted());
+        let untrusted = head.map(|head| found.untrusted(&head));
+        let Examination {
+            opened,
+            report,
+            state,
+            ..
+        } = found;
         Ok(Examined {
             path: path.to_owned(),
             opened,
             report,
-            state,
+            state: Rc::new(state),
+            untrusted,
         })
     }
 
@@ -188,13 +188,27 @@ impl Examined {
     /// What the file lacks.
     pub fn require_trusted(&self) -> Result<(), Failure> {
         let report = &self.report;
-        let head = require_whole(report, &self.path)?;
-        if !report.is_trusted() {
-            return Err(untrusted(report.signer.root_key, &head.ledger));
+        require_whole(report, &self.path)?;
+        if let Some(failure) = &self.untrusted {
+            return Err(failure.clone());
         }
         match report.undetermined {
             Some(seq) => Err(Failure::from(LedgerError::Undetermined(seq)).next(look(&self.path))),
             None => Ok(()),
+        }
+    }
+
+    /// Why nothing that it says may be relied on, if so.
+    fn obstacle(&self) -> Option<Obstacle> {
+        let report = &self.report;
+        if report.faults.total() > 0 {
+            Some(Obstacle::Tampered)
+        } else if !report.is_whole() {
+            Some(Obstacle::Incomplete)
+        } else if !report.is_trusted() {
+            Some(Obstacle::Untrusted)
+        } else {
+            None
         }
     }
 
@@ -239,8 +253,10 @@ fn look(path: &Path) -> String {
 
 impl Answers for Examined {
     fn head(&self) -> Result<Head, Failure> {
-        let ended = || -> Failure { LedgerError::Empty.into() };
-        self.report.head.ok_or_else(ended)
+        match self.report.head {
+            Some(head) => Ok(head),
+            None => require_whole(&self.report, &self.path),
+        }
     }
 
     fn leaf(&self, seq: Seq) -> Result<Option<Leaf>, Failure> {
@@ -249,8 +265,8 @@ impl Answers for Examined {
         Ok(found)
     }
 
-    fn ask(&self, _: &Question) -> Result<State, Failure> {
-        Ok(self.state.clone())
+    fn ask(&self, _: &Question) -> Result<Rc<State>, Failure> {
+        Ok(Rc::clone(&self.state))
     }
 
     fn fold(&self, up_to: Seq) -> Result<State, Failure> {
@@ -340,6 +356,18 @@ impl AnyLedger {
         shortfall(&examined.report).or(unjudged).unwrap_or(exit)
     }
 
+    /// Why nothing of it may be relied on, and the command that tells more: of evidence that is not
+    /// whole, or whose root nobody vouches for.
+    pub fn obstacle(&self) -> Option<(Obstacle, String)> {
+        match self {
+            AnyLedger::Own(_) => None,
+            AnyLedger::Evidence(examined) => {
+                let obstacle = examined.obstacle()?;
+                Some((obstacle, look(&examined.path)))
+            }
+        }
+    }
+
     /// Demands of evidence what [`Examined::require_trusted`] does; of this machine's own ledger
     /// nothing, which was demanded when it was opened.
     ///
@@ -362,7 +390,7 @@ impl Answers for AnyLedger {
         self.answers().leaf(seq)
     }
 
-    fn ask(&self, question: &Question) -> Result<State, Failure> {
+    fn ask(&self, question: &Question) -> Result<Rc<State>, Failure> {
         self.answers().ask(question)
     }
 
@@ -456,7 +484,7 @@ mod tests {
             })
             .unwrap();
         examined.report.undetermined = state.undetermined();
-        examined.state = state;
+        examined.state = Rc::new(state);
         assert_eq!(sessions(&examined), 1);
         assert_eq!(examined.fold(head).unwrap().undetermined(), Some(Seq(1)));
         assert!(examined.require_trusted().is_err());

@@ -1,6 +1,7 @@
 //! What each of the library's errors is to the person at the terminal: an exit code, a stable name
 //! and the command to type next.
 
+use super::known::RESTORE;
 use super::report::Failure;
 use crate::append::LedgerError;
 use crate::credential::Found;
@@ -91,11 +92,8 @@ impl From<LedgerError> for Failure {
             LedgerError::Capture { .. } => {
                 Failure::integrity("capture", message).next("handoff verify")
             }
-            LedgerError::Rollback { .. } => Failure::integrity("rollback", message)
-                .next("restore the newer file, or: handoff acknowledge --rollback --reason WHY"),
-            LedgerError::Fork { .. } => Failure::integrity("fork", message).next(
-                "restore the file that this machine verified; to look at this one: handoff verify",
-            ),
+            LedgerError::Rollback { .. } => Failure::integrity("rollback", message).next(RESTORE),
+            LedgerError::Fork { .. } => Failure::integrity("fork", message).next(RESTORE),
             LedgerError::Unspeakable(_) => {
                 Failure::no("out_of_bounds", message).next("the same command with a shorter text")
             }
@@ -117,8 +115,9 @@ impl From<ViewError> for Failure {
             ViewError::Path(error) => error.into(),
             ViewError::Memory(error) => error.into(),
             ViewError::Ledger(error) => error.into(),
-            ViewError::OtherLedger { .. } => Failure::integrity("other_ledger", error.to_string())
-                .next("restore the file, or: handoff acknowledge --rollback --reason WHY"),
+            ViewError::OtherLedger { .. } => {
+                Failure::integrity("other_ledger", error.to_string()).next(RESTORE)
+            }
             ViewError::Emptied { .. } => emptied(error.to_string()),
         }
     }
@@ -132,17 +131,31 @@ pub(super) fn emptied(message: String) -> Failure {
 
 impl From<MemoryError> for Failure {
     fn from(error: MemoryError) -> Failure {
+        let message = error.to_string();
         match error {
             MemoryError::Path(error) => error.into(),
             MemoryError::Exposed { .. } | MemoryError::Unreadable { .. } => {
-                Failure::environment("memory", error.to_string())
+                Failure::environment("memory", message)
                     .next("handoff acknowledge --rollback --reason WHY")
             }
-            MemoryError::Lock(_) | MemoryError::File(_) => {
-                Failure::environment("memory", error.to_string())
-                    .retryable()
-                    .next("the same command again, or with XDG_STATE_HOME set to a folder of yours")
+            MemoryError::OwnFiles(inner) => {
+                let failure = Failure::environment("memory", message);
+                match *inner {
+                    MemoryError::Exposed { path } | MemoryError::Unreadable { path, .. } => failure
+                        .next(format!(
+                            "look at what is in {}, then put it right (chmod go-w), or move it \
+                             away: which files were yours is forgotten with it",
+                            path.display()
+                        )),
+                    MemoryError::Path(_)
+                    | MemoryError::OwnFiles(_)
+                    | MemoryError::Lock(_)
+                    | MemoryError::File(_) => failure.retryable().next("the same command again"),
+                }
             }
+            MemoryError::Lock(_) | MemoryError::File(_) => Failure::environment("memory", message)
+                .retryable()
+                .next("the same command again"),
         }
     }
 }

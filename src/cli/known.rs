@@ -3,11 +3,50 @@
 use super::place::Whose;
 use super::report::Failure;
 use super::source::Opened;
-use crate::home::memory::{Memory, OwnFiles, Remembered, Rollback};
+use crate::home::memory::{MemoryError, OwnFiles, Rollback};
 use crate::home::paths::Folders;
+use crate::home::view::{self, Seen};
 use crate::types::{Leaf, LedgerId, Seq};
-use crate::verify::Verifier;
+use crate::verify::{Fault, Report, Verifier};
 use std::path::Path;
+
+/// The faults by which a file differs from what this machine saw of it, and not from itself.
+const OF_MEMORY: [&str; 3] = ["rollback", "fork", "other_ledger"];
+/// The faults by which it differs from what the command line demands.
+const OF_DEMAND: [&str; 3] = ["expect", "checkpoint", "witness"];
+/// What to type of one's own ledger that only memory speaks against.
+pub const RESTORE: &str = "restore the newer file, or accept this one with: \
+                           handoff acknowledge --rollback --reason WHY";
+
+/// What speaks against a ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Against {
+    /// What this machine saw of it before.
+    Memory,
+    /// What the command line demands.
+    Demand,
+    /// What it holds itself.
+    Contents,
+}
+
+impl Against {
+    /// What a fault says it is.
+    pub fn of(fault: &Fault) -> Against {
+        if OF_MEMORY.contains(&fault.kind) {
+            Against::Memory
+        } else if OF_DEMAND.contains(&fault.kind) {
+            Against::Demand
+        } else {
+            Against::Contents
+        }
+    }
+
+    /// Whether it is the only thing that speaks against a ledger against which something does.
+    pub fn is_all_of(self, report: &Report) -> bool {
+        let faults = report.faults.items();
+        !faults.is_empty() && faults.iter().all(|fault| Against::of(fault) == self)
+    }
+}
 
 /// What is known of it.
 #[derive(Default)]
@@ -16,8 +55,8 @@ pub struct Known {
     pub head: Option<(Seq, Leaf)>,
     /// The rollbacks that were accepted.
     pub rollbacks: Vec<Rollback>,
-    /// Why more may have been verified.
-    unread: Option<String>,
+    /// What is not known though it should be.
+    not_proven: Vec<String>,
     /// That the file held another ledger: the kind of the fault, and its detail.
     pub fault: Option<(&'static str, String)>,
 }
@@ -33,29 +72,38 @@ impl Known {
         path: &Path,
         whose: Whose,
     ) -> Result<Known, Failure> {
+        let mut known = Known::default();
         let listed = match whose {
             Whose::Own => listed(folders, path),
-            Whose::Unknown => None,
+            Whose::Unknown => Ok(None),
         };
+        let listed = listed.unwrap_or_else(|error| {
+            known.doubt(&error.to_string());
+            None
+        });
         let Some(first) = opened.first()? else {
             let emptied = |held| format!("it held ledger {held}, and has no event now");
-            let fault = listed.map(|held| ("rollback", emptied(held)));
-            return Ok(Known {
-                fault,
-                ..Known::default()
-            });
+            known.fault = listed.map(|held| ("rollback", emptied(held)));
+            return Ok(known);
         };
         let found = LedgerId(first.leaf().0);
-        let memory = Memory::of(folders, &found).map_err(|error| error.to_string());
-        let remembered = memory.and_then(|it| it.read().map_err(|error| error.to_string()));
-        let mut known = Known::default();
-        match remembered {
-            Ok(Some(Remembered { head, rollbacks })) => {
-                (known.head, known.rollbacks) = (Some((head.seq, head.leaf)), rollbacks);
+        match view::seen(folders, &found) {
+            Ok(Seen {
+                head,
+                rollbacks,
+                doubt,
+            }) => {
+                known.head = head.map(|head| (head.seq, head.leaf));
+                known.rollbacks = rollbacks;
+                match doubt {
+                    Some(error) => known.doubt(&unread(&error)),
+                    None if head.is_none() && whose == Whose::Own => {
+                        known.doubt("what this machine remembers of it is not there");
+                    }
+                    None => {}
+                }
             }
-            Ok(None) if whose == Whose::Own => known.unread = Some("is not there".to_owned()),
-            Ok(None) => {}
-            Err(why) => known.unread = Some(format!("cannot be read ({why})")),
+            Err(error) => known.doubt(&unread(&error)),
         }
         let replaced = |held| format!("it held ledger {held}, and holds {found} now");
         known.fault = listed
@@ -64,21 +112,32 @@ impl Known {
         Ok(known)
     }
 
+    /// Notes that more may be known than could be learned.
+    pub fn doubt(&mut self, why: &str) {
+        let what = format!("that it was not rolled back: {why}");
+        self.not_proven.push(what);
+    }
+
     /// Tells a verifier, after the records, what is known beyond the head.
     pub fn tell(&self, verifier: &mut Verifier) {
         if let Some((kind, detail)) = &self.fault {
             verifier.fault(Some(Seq::ZERO), kind, detail.clone());
         }
-        if let Some(why) = &self.unread {
-            verifier.not_proven(format!(
-                "that it was not rolled back: what this machine remembers of it {why}"
-            ));
+        for what in &self.not_proven {
+            verifier.not_proven(what.clone());
         }
     }
 }
 
+fn unread(error: &impl std::fmt::Display) -> String {
+    format!("what this machine remembers of it cannot be read ({error})")
+}
+
 /// The ledger that a file of this machine's own held.
-fn listed(folders: &Folders, path: &Path) -> Option<LedgerId> {
-    let own = OwnFiles::of(folders).ok()?;
-    own.ledger_at(&path.canonicalize().ok()?)
+fn listed(folders: &Folders, path: &Path) -> Result<Option<LedgerId>, MemoryError> {
+    match path.canonicalize() {
+        Ok(path) => OwnFiles::of(folders)?.ledger_at(&path),
+        // What is not there holds nothing.
+        Err(_) => Ok(None),
+    }
 }

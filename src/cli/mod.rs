@@ -5,6 +5,7 @@ pub mod args;
 pub mod briefing;
 pub mod commands;
 pub mod context;
+pub mod examine;
 pub mod examined;
 mod failures;
 pub mod help;

@@ -48,31 +48,37 @@ pub enum Whose {
 /// The ledger that the options or the search upward name, and whose it is.
 ///
 /// # Errors
-/// If there is none.
+/// If there is none, or as [`whose_is`].
 pub fn whose(common: &Common, cwd: &Path, folders: &Folders) -> Result<(PathBuf, Whose), Failure> {
     let found = paths::find_ledger(named(common), None, cwd, paths::user())?;
     let whose = match found.by {
         FoundBy::Search | FoundBy::MainWorktree => Whose::Own,
-        FoundBy::Option | FoundBy::Variable => whose_is(&found.path, cwd, folders),
+        FoundBy::Option | FoundBy::Variable => whose_is(&found.path, cwd, folders)?,
     };
     Ok((found.path, whose))
 }
 
 /// Whose a file is that was named.
-pub fn whose_is(path: &Path, cwd: &Path, folders: &Folders) -> Whose {
+///
+/// # Errors
+/// If it may be this machine's own, and the list of those cannot be believed.
+pub fn whose_is(path: &Path, cwd: &Path, folders: &Folders) -> Result<Whose, Failure> {
     let Ok(named) = path.canonicalize() else {
-        return Whose::Unknown;
+        return Ok(Whose::Unknown);
     };
     let searched = paths::find_ledger(None, None, cwd, paths::user());
     let searched = searched.ok().and_then(|it| it.path.canonicalize().ok());
-    // Without a folder of this user nothing is known to be its own.
-    let listed = OwnFiles::of(folders).ok();
-    let is_listed = listed.is_some_and(|own| own.ledger_at(&named).is_some());
-    if is_listed || searched.as_ref() == Some(&named) {
-        Whose::Own
-    } else {
-        Whose::Unknown
+    if searched.as_ref() == Some(&named) {
+        return Ok(Whose::Own);
     }
+    // Without a folder of this user nothing is known to be its own.
+    let Ok(own) = OwnFiles::of(folders) else {
+        return Ok(Whose::Unknown);
+    };
+    Ok(match own.ledger_at(&named)? {
+        Some(_) => Whose::Own,
+        None => Whose::Unknown,
+    })
 }
 
 fn named(common: &Common) -> Option<&OsStr> {

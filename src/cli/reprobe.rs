@@ -17,6 +17,7 @@ use crate::state::State;
 use crate::types::{Head, Seq, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, mpsc};
@@ -83,7 +84,7 @@ pub(super) fn refuse_unknown(left: &BTreeMap<String, Value>) -> Result<(), Failu
 
 /// The state after a reverification, and the head it was written at.
 pub(super) struct Judged {
-    pub(super) state: State,
+    pub(super) state: Rc<State>,
     pub(super) head: Head,
 }
 

@@ -19,13 +19,11 @@ impl Trust {
     /// The keys given and the pins; pins that cannot be read are told when one is asked for.
     ///
     /// # Errors
-    /// Exit 2 if what was given is no key to trust.
+    /// As [`given_keys`].
     pub fn of(common: &Common, folders: &Folders) -> Result<Trust, Failure> {
-        let given: Result<Vec<PublicKey>, Failure> = common.trust.iter().map(public_key).collect();
-        let exit = Exit::Usage;
         let pins = folders.pins().map_err(Failure::from);
         Ok(Trust {
-            given: given.map_err(|failure| Failure { exit, ..failure })?,
+            given: given_keys(common)?,
             pins: pins.and_then(|path| Ok(Pins::read(&path)?)),
         })
     }
@@ -39,24 +37,38 @@ impl Trust {
             return Ok(Basis::Given);
         }
         let pins = self.pins.as_ref().map_err(Failure::clone)?;
-        Ok(match pins.trusted_root(ledger, root) {
-            Some(_) => Basis::Pinned,
-            None => Basis::Unpinned,
+        Ok(match pins.trusts(ledger, root) {
+            true => Basis::Pinned,
+            false => Basis::Unpinned,
         })
     }
 }
 
-/// Where trust in a root comes from.
+/// The keys to trust for one command, typed or named by the environment.
 ///
 /// # Errors
-/// As [`Trust::of`] and [`Trust::basis`].
-pub fn basis(
-    common: &Common,
-    folders: &Folders,
-    ledger: &LedgerId,
-    root: &PublicKey,
-) -> Result<Basis, Failure> {
-    Trust::of(common, folders)?.basis(ledger, root)
+/// Exit 2 if one is no key to trust, or is not there to be read.
+pub fn given_keys(common: &Common) -> Result<Vec<PublicKey>, Failure> {
+    let all = common.trust.iter().chain(&common.trust_of_environment);
+    all.map(given).collect()
+}
+
+/// As [`given_keys`], of those that were typed with the command: of a ledger that cannot be seen,
+/// what holds for every command says nothing.
+///
+/// # Errors
+/// As [`given_keys`].
+pub fn typed_keys(common: &Common) -> Result<Vec<PublicKey>, Failure> {
+    common.trust.iter().map(given).collect()
+}
+
+fn given(source: &KeySource) -> Result<PublicKey, Failure> {
+    let next = "the same command with --trust KEY, as its owner gave it (or HANDOFF_TRUST)";
+    public_key(source).map_err(|failure| Failure {
+        exit: Exit::Usage,
+        next: Some(next.to_owned()),
+        ..failure
+    })
 }
 
 /// The public key that an argument gives.

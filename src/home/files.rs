@@ -1,5 +1,6 @@
 //! Small files that are read whole, and files that appear whole or not at all.
 
+use super::surroundings::Custody;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fmt;
@@ -167,8 +168,8 @@ pub(super) enum Links {
 /// A file read whole.
 pub(super) struct SmallFile {
     pub(super) bytes: Vec<u8>,
-    /// The permission bits.
-    pub(super) mode: u32,
+    /// Who else can change it.
+    pub(super) custody: Custody,
     /// How many bytes the system says it has; none of those that the system makes up (proc(5)).
     length: u64,
 }
@@ -217,7 +218,7 @@ pub(super) fn read(path: &Path, max: u64, links: Links) -> Result<SmallFile, Fil
     match u64::try_from(bytes.len()) {
         Ok(found) if found <= max => Ok(SmallFile {
             bytes,
-            mode: metadata.permissions().mode() & 0o7777,
+            custody: Custody::of_found(&metadata),
             length: metadata.len(),
         }),
         _ => Err(too_large(limit)),

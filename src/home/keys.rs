@@ -185,8 +185,9 @@ pub fn read(path: &Path) -> Result<SigningKey, KeyFileError> {
     keep_memory_private();
     let file = files::read(path, KEY_FILE_BYTES_MAX, Links::Refuse)?;
     let bytes = Zeroizing::new(file.bytes);
-    if file.mode & 0o077 != 0 {
-        let (path, mode) = (path.to_owned(), file.mode);
+    let mode = file.custody.mode;
+    if mode & 0o077 != 0 {
+        let path = path.to_owned();
         return Err(KeyFileError::Exposed { path, mode });
     }
     let folder = files::folder_of(path);

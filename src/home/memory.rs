@@ -12,12 +12,11 @@
 //! the ledger, whose commit was synced before.
 
 use super::files::{self, FileError, Links, LockError, Present};
-use super::paths::{Folders, PathError, make_folder, user};
+use super::paths::{Folders, PathError, make_folder};
 use crate::types::{Leaf, LedgerId, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Largest file of either kind, in bytes.
@@ -33,7 +32,7 @@ const FILES_MAX: usize = 4_000;
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
     /// Others could have written it.
-    #[error("expected {} to be writable by its owner only", path.display())]
+    #[error("expected {} to be this user's alone to write", path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -46,6 +45,9 @@ pub enum MemoryError {
         /// What is wrong with it.
         detail: String,
     },
+    /// Which ledger files are this machine's own cannot be told.
+    #[error("cannot tell which ledger files are this machine's own: {0}")]
+    OwnFiles(Box<MemoryError>),
     /// Another process has been changing it for too long.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -73,8 +75,12 @@ pub struct Point {
 pub struct Rollback {
     /// When it was accepted, by this machine's clock.
     pub time: Time,
-    /// The head that had been verified before; `None` if what was remembered could not be read.
+    /// The head that had been verified before; `None` if what was remembered could not be read, or
+    /// was of another ledger.
     pub from: Option<Point>,
+    /// The ledger that had been there before, if it was another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place_of: Option<LedgerId>,
     /// The head that was accepted in its place.
     pub to: Point,
     /// Why.
@@ -173,25 +179,15 @@ impl Memory {
         Ok(files::write(&self.path, &bytes, Present::Replace)?)
     }
 
-    /// Remembers a head in place of a later one or of another history, and why.
+    /// Remembers a head whatever is remembered, and the rollback that it is, if it is one.
     ///
     /// # Errors
     /// What kept it from being written.
-    pub fn accept(&self, head: Point, time: Time, reason: &Text) -> Result<(), MemoryError> {
+    pub fn accept(&self, head: Point, rollback: Option<Rollback>) -> Result<(), MemoryError> {
         let _held = lock(&self.path)?;
-        let (is_other, from, mut rollbacks) = match self.read() {
-            Ok(Some(found)) => (found.head != head, Some(found.head), found.rollbacks),
-            Ok(None) => (false, None, Vec::new()),
-            Err(_) => (true, None, Vec::new()),
-        };
-        if is_other {
-            rollbacks.push(Rollback {
-                time,
-                from,
-                to: head,
-                reason: reason.clone(),
-            });
-        }
+        let found = self.synced().unwrap_or_default();
+        let mut rollbacks = found.map(|it| it.rollbacks).unwrap_or_default();
+        rollbacks.extend(rollback);
         let surplus = rollbacks.len().saturating_sub(ROLLBACKS_MAX);
         rollbacks.drain(..surplus);
         let bytes = text(&self.path, &Remembered { head, rollbacks })?;
@@ -228,23 +224,30 @@ impl OwnFiles {
     }
 
     /// Which ledger the file at `file`, an absolute path without links, held; `None` if it is not
-    /// one of this machine's own. A list that cannot be believed names none.
-    pub fn ledger_at(&self, file: &Path) -> Option<LedgerId> {
-        let listed: Option<Listed> = read(&self.path, Cut::Impossible).unwrap_or_default();
-        listed?.get(&key(file)).copied()
+    /// one of this machine's own.
+    ///
+    /// # Errors
+    /// If there is a list that cannot be believed: it may have named this file.
+    pub fn ledger_at(&self, file: &Path) -> Result<Option<LedgerId>, MemoryError> {
+        Ok(self.listed()?.get(&key(file)).copied())
+    }
+
+    fn listed(&self) -> Result<Listed, MemoryError> {
+        let listed: Option<Listed> = read(&self.path, Cut::Impossible)
+            .map_err(|error| MemoryError::OwnFiles(Box::new(error)))?;
+        Ok(listed.unwrap_or_default())
     }
 
     /// Lists a file as this machine's own, in place of what was listed under its path.
     ///
     /// # Errors
-    /// What kept it from being written.
+    /// What kept it from being written. A list that cannot be believed is left as it is.
     pub fn add(&self, file: &Path, ledger: LedgerId) -> Result<(), MemoryError> {
-        if self.ledger_at(file) == Some(ledger) {
+        if self.ledger_at(file)? == Some(ledger) {
             return Ok(());
         }
         let _held = lock(&self.path)?;
-        let listed: Option<Listed> = read(&self.path, Cut::Impossible).unwrap_or_default();
-        let mut listed = listed.unwrap_or_default();
+        let mut listed = self.listed()?;
         let is_too_long = |bytes: &[u8]| u64::try_from(bytes.len()).is_ok_and(|it| it > BYTES_MAX);
         listed.insert(key(file), ledger);
         let mut bytes = text(&self.path, &listed)?;
@@ -278,20 +281,15 @@ enum Cut {
 }
 
 fn read<T: serde::de::DeserializeOwned>(path: &Path, cut: Cut) -> Result<Option<T>, MemoryError> {
-    let found = match path.symlink_metadata() {
-        Ok(found) => found,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(FileError::io("look at", path)(error).into()),
+    let file = match files::read(path, BYTES_MAX, Links::Refuse) {
+        Ok(file) => file,
+        Err(error) if error.is_absent() => return Ok(None),
+        Err(error) => return Err(error.into()),
     };
-    if found.uid() != user() || found.mode() & 0o022 != 0 {
+    if !file.custody.is_own_word() {
         let path = path.to_owned();
         return Err(MemoryError::Exposed { path });
     }
-    let file = match files::read(path, BYTES_MAX, Links::Refuse) {
-        // Removed since: a rollback was accepted.
-        Err(error) if error.is_absent() => return Ok(None),
-        other => other?,
-    };
     if cut == Cut::Possible && file.bytes.iter().all(|byte| *byte == 0) {
         return Ok(None);
     }
@@ -397,17 +395,17 @@ mod tests {
         let time: Time = "2026-01-01T00:00:00.000Z".parse().unwrap();
         let reason: Text = "restored".parse().unwrap();
         memory.note(point(9, 1)).unwrap();
-        memory.accept(point(4, 2), time, &reason).unwrap();
+        let kept = Rollback {
+            time,
+            from: Some(point(9, 1)),
+            in_place_of: Some(LedgerId([8; 32])),
+            to: point(4, 2),
+            reason,
+        };
+        memory.accept(point(4, 2), Some(kept.clone())).unwrap();
         memory.note(point(5, 3)).unwrap();
         let remembered = memory.read().unwrap().unwrap();
         assert_eq!(remembered.head, point(5, 3));
-        let (from, to) = (Some(point(9, 1)), point(4, 2));
-        let kept = Rollback {
-            time,
-            from,
-            to,
-            reason,
-        };
         assert_eq!(remembered.rollbacks, [kept]);
     }
 
@@ -427,13 +425,8 @@ mod tests {
         // Noting a head replaces nothing; accepting one does, and says so.
         memory.note(point(3, 1)).unwrap();
         assert!(memory.read().is_err());
-        let time: Time = "2026-01-01T00:00:00.000Z".parse().unwrap();
-        memory
-            .accept(point(3, 1), time, &"lost".parse().unwrap())
-            .unwrap();
-        let remembered = memory.read().unwrap().unwrap();
-        assert_eq!(remembered.head, point(3, 1));
-        assert_eq!(remembered.rollbacks[0].from, None);
+        memory.accept(point(3, 1), None).unwrap();
+        assert_eq!(memory.read().unwrap().unwrap().head, point(3, 1));
         let open = std::fs::Permissions::from_mode(0o666);
         std::fs::set_permissions(&memory.path, open).unwrap();
         let read = memory.read();
@@ -450,10 +443,17 @@ mod tests {
         let near = Path::new("/a\\xff\\n?#%00/ledger.db");
         let (one, other) = (LedgerId([1; 32]), LedgerId([2; 32]));
         own.add(odd, one).unwrap();
-        assert_eq!(own.ledger_at(odd), Some(one));
-        assert_eq!(own.ledger_at(near), None);
+        assert_eq!(own.ledger_at(odd).unwrap(), Some(one));
+        assert_eq!(own.ledger_at(near).unwrap(), None);
         own.add(near, other).unwrap();
         own.add(odd, other).unwrap();
-        assert_eq!(own.ledger_at(odd), Some(other));
+        assert_eq!(own.ledger_at(odd).unwrap(), Some(other));
+        // One that cannot be believed names nothing, and is not written over.
+        for garbled in ["", "[]"] {
+            std::fs::write(&own.path, garbled).unwrap();
+            assert!(own.ledger_at(odd).is_err(), "{garbled:?}");
+            assert!(own.add(odd, one).is_err(), "{garbled:?}");
+            assert_eq!(std::fs::read_to_string(&own.path).unwrap(), garbled);
+        }
     }
 }

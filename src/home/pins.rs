@@ -4,6 +4,8 @@
 //! between. Empty lines and lines that begin with `#` say nothing. Any other line is an error.
 
 use super::files::{self, FileError, Links, LockError, Present};
+use super::paths::user;
+use super::surroundings::Custody;
 use crate::key::{self, KeyFault};
 use crate::types::{LedgerId, PublicKey};
 use std::fmt;
@@ -94,12 +96,15 @@ pub enum PinError {
         path: PathBuf,
     },
     /// Others could add a pin.
-    #[error("expected {} to be writable by its owner only, found mode {mode:04o}", path.display())]
+    #[error("expected {} to be this user's alone to write, found mode {mode:04o} of user {owner}",
+        path.display())]
     Exposed {
         /// The pins file.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
+        /// Its owner's user id.
+        owner: u32,
     },
     /// One ledger has one root: event 0, which its id is a hash of, names it.
     #[error("expected root key {pinned} for ledger {ledger}, as pinned, found {given}")]
@@ -128,21 +133,20 @@ impl PinError {
             }
             PinError::Unfit(_) => "handoff trust add KEY".to_owned(),
             PinError::NotText { path } => format!("move {} away, then pin anew", path.display()),
-            PinError::Exposed { path, .. } => format!("chmod go-w {}", path.display()),
+            PinError::Exposed { path, owner, .. } if *owner == user() => {
+                format!("chmod go-w {}", path.display())
+            }
+            PinError::Exposed { path, .. } => {
+                format!(
+                    "look at what is in {}, move it away, then pin anew",
+                    path.display()
+                )
+            }
             PinError::OtherRoot { pinned, .. } => format!("handoff trust remove {pinned}"),
             PinError::Lock(_) => "try again".to_owned(),
             PinError::File(_) => "--trust KEY pins for one command".to_owned(),
         }
     }
-}
-
-/// Why a root is trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PinBasis {
-    /// A pin for this very ledger.
-    Ledger,
-    /// A pin for any ledger of this root.
-    Root,
 }
 
 /// What adding a pin did.
@@ -171,16 +175,17 @@ impl Pins {
     ///
     /// # Errors
     ///
-    /// Any line that is no pin; a file that others can write, is too large, or is not a file.
+    /// Any line that is no pin; a file that is another user's or that others can write, is too
+    /// large, or is not a file.
     pub fn read(path: &Path) -> Result<Pins, PinError> {
         let file = match files::read(path, PINS_BYTES_MAX, Links::Follow) {
             Ok(file) => file,
             Err(error) if error.is_absent() => return Ok(Pins::default()),
             Err(error) => return Err(error.into()),
         };
-        if file.mode & 0o022 != 0 {
-            let (path, mode) = (path.to_owned(), file.mode);
-            return Err(PinError::Exposed { path, mode });
+        if !file.custody.is_own_word() {
+            let (path, Custody { mode, owner, .. }) = (path.to_owned(), file.custody);
+            return Err(PinError::Exposed { path, mode, owner });
         }
         let text = String::from_utf8(file.bytes).map_err(|_| PinError::NotText {
             path: path.to_owned(),
@@ -207,19 +212,14 @@ impl Pins {
         })
     }
 
-    /// Whether the root of a ledger is pinned, and by what; the narrower reason first.
-    pub fn trusted_root(&self, ledger: &LedgerId, root: &PublicKey) -> Option<PinBasis> {
-        let pinned = |wanted| {
-            self.list()
-                .any(|pin| pin.root == *root && pin.ledger == wanted)
+    /// Whether the root of a ledger is pinned, for it or for every ledger of that root.
+    pub fn trusts(&self, ledger: &LedgerId, root: &PublicKey) -> bool {
+        let holds_for = |pinned: PinnedLedger| match pinned {
+            PinnedLedger::One(id) => id == *ledger,
+            PinnedLedger::Any => true,
         };
-        if pinned(PinnedLedger::One(*ledger)) {
-            Some(PinBasis::Ledger)
-        } else if pinned(PinnedLedger::Any) {
-            Some(PinBasis::Root)
-        } else {
-            None
-        }
+        self.list()
+            .any(|pin| pin.root == *root && holds_for(pin.ledger))
     }
 
     fn to_text(&self) -> String {

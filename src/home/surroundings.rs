@@ -3,12 +3,15 @@
 use super::files::FileError;
 use super::paths::user;
 use rustix::fs::StatVfsMountFlags;
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Whose bits of a mode let others write.
-pub(super) const OTHERS_WRITE: u32 = 0o022;
+const OTHERS_WRITE: u32 = 0o022;
+/// The user whom no other can be kept from: what is its own is as good as one's own.
+const SUPERUSER: u32 = 0;
 /// Of a folder: only a file's owner renames or removes it.
 const STICKY: u32 = 0o1000;
 
@@ -97,14 +100,24 @@ impl Custody {
     /// When it cannot be looked at.
     pub fn of(path: &Path) -> Result<Custody, FileError> {
         let found = path.metadata().map_err(FileError::io("examine", path))?;
+        Ok(Custody::of_found(&found))
+    }
+
+    /// That of a file or folder that was looked at.
+    pub(super) fn of_found(found: &Metadata) -> Custody {
         let mode = found.mode() & 0o7777;
         let sticky = found.is_dir() && mode & STICKY != 0;
-        Ok(Custody {
+        Custody {
             mode,
             owner: found.uid(),
             names: if found.is_dir() { 1 } else { found.nlink() },
             others_write: mode & OTHERS_WRITE != 0 && !sticky,
-        })
+        }
+    }
+
+    /// Whether what it says is this user's own word: nobody else could have written it.
+    pub fn is_own_word(&self) -> bool {
+        (self.is_own() || self.owner == SUPERUSER) && self.mode & OTHERS_WRITE == 0
     }
 
     /// Whether it belongs to this process's user.

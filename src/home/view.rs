@@ -4,16 +4,15 @@
 //! What must outlive it is in [`super::memory`]: by the last verified head, a ledger that was
 //! rolled back or forked is recognised though the view was lost.
 
-use super::memory::{Memory, MemoryError, OwnFiles, Point};
-use super::paths::{Folders, PathError, make_folder, user};
+use super::memory::{Memory, MemoryError, OwnFiles, Point, Rollback};
+use super::paths::{Folders, PathError, make_folder};
+use super::surroundings::Custody;
 use crate::append::{Ledger, LedgerError};
 use crate::catch_up;
 use crate::store::index::{IndexFile, IndexRow, KEY_BYTES, Positions};
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Read, StoreError};
 use crate::types::{Leaf, LedgerId, Seq, Text, Time};
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -144,12 +143,11 @@ pub fn open(path: &Path, folders: &Folders, wait: Duration) -> Result<OwnLedger,
 pub fn over(store: SqliteLedger, folders: &Folders) -> Result<OwnLedger, ViewError> {
     let file = store.path().to_owned();
     let own_files = OwnFiles::of(folders)?;
-    let found = known(&store, own_files.ledger_at(&file))?;
-    let memory = Memory::of(folders, &found)?;
-    hold(&store, &memory, &folders.view(&found)?)?;
+    let found = known(&store, own_files.ledger_at(&file)?)?;
+    seen(folders, &found)?.hold(&store)?;
     let view = View {
         index: caught_up(&store, &found, folders)?,
-        memory,
+        memory: Memory::of(folders, &found)?,
         own_files,
         file,
     };
@@ -169,13 +167,12 @@ pub fn open_unlisted(
 ) -> Result<OwnLedger, ViewError> {
     let store = SqliteLedger::open(path, wait)?;
     let found = id(&store)?;
-    let memory = Memory::of(folders, &found)?;
-    hold(&store, &memory, &folders.view(&found)?)?;
+    seen(folders, &found)?.hold(&store)?;
     let mut index = IndexFile::in_memory()?;
     catch_up::catch_up(&store, &mut index)?;
     let view = View {
         index,
-        memory,
+        memory: Memory::of(folders, &found)?,
         own_files: OwnFiles::of(folders)?,
         file: store.path().to_owned(),
     };
@@ -196,27 +193,58 @@ fn known(store: &SqliteLedger, listed: Option<LedgerId>) -> Result<LedgerId, Vie
     }
 }
 
-/// Holds a store to the head that this machine verified of it: the one remembered, or, if what is
-/// remembered cannot be believed, the view's.
-fn hold(store: &SqliteLedger, memory: &Memory, view: &Path) -> Result<(), ViewError> {
-    let seen = match memory.read() {
-        Ok(Some(remembered)) => Some((remembered.head.seq, remembered.head.leaf)),
-        Ok(None) => head_of(view),
-        Err(error) => Some(head_of(view).ok_or(error)?),
+/// What this machine saw of a ledger.
+#[derive(Debug)]
+pub struct Seen {
+    /// The head that it verified last: the one remembered or the view's, whichever is later.
+    pub head: Option<Point>,
+    /// The rollbacks that were accepted.
+    pub rollbacks: Vec<Rollback>,
+    /// Why it may have seen more: what is remembered cannot be believed.
+    pub doubt: Option<MemoryError>,
+}
+
+/// What this machine saw of a ledger; nothing is changed by looking.
+///
+/// # Errors
+/// If this user has no folder for it.
+pub fn seen(folders: &Folders, ledger: &LedgerId) -> Result<Seen, PathError> {
+    let viewed = viewed(&folders.view(ledger)?, ledger);
+    let (remembered, doubt) = match Memory::of(folders, ledger)?.read() {
+        Ok(remembered) => (remembered, None),
+        Err(error) => (None, Some(error)),
     };
-    match seen {
-        Some((seq, leaf)) => Ok(catch_up::extends(store, seq, leaf)?),
-        None => Ok(()),
+    let (noted, rollbacks) = match remembered {
+        Some(remembered) => (Some(remembered.head), remembered.rollbacks),
+        None => (None, Vec::new()),
+    };
+    Ok(Seen {
+        head: viewed.into_iter().chain(noted).max_by_key(|head| head.seq),
+        rollbacks,
+        doubt,
+    })
+}
+
+impl Seen {
+    /// Holds a store to it.
+    fn hold(self, store: &SqliteLedger) -> Result<(), ViewError> {
+        match (self.head, self.doubt) {
+            (Some(head), _) => Ok(catch_up::extends(store, head.seq, head.leaf)?),
+            (None, Some(doubt)) => Err(doubt.into()),
+            (None, None) => Ok(()),
+        }
     }
 }
 
-/// The head of the view as it lies there, if it is one that can be used.
-fn head_of(view: &Path) -> Option<(Seq, Leaf)> {
-    if view.symlink_metadata().is_err() || others_may_write(view) {
+/// The head of a view as it lies there, if it is one of that ledger that can be used.
+fn viewed(view: &Path, ledger: &LedgerId) -> Option<Point> {
+    if others_may_write(view) {
         return None;
     }
-    let index = IndexFile::open(view).ok()?;
-    index.head().ok().flatten()
+    let index = IndexFile::peek(view).ok().flatten()?;
+    let (first, _) = index.event(Seq::ZERO).ok().flatten()?;
+    let (seq, leaf) = index.head().ok().flatten()?;
+    (first.0 == ledger.0).then_some(Point { seq, leaf })
 }
 
 /// The index, brought up to the ledger's head; built anew where it cannot be used.
@@ -246,9 +274,8 @@ fn caught_up(
 /// Whether somebody else could have written a view, which is then nobody's word. One that is
 /// accepted, or made, is for its owner alone.
 fn others_may_write(path: &Path) -> bool {
-    let owned = |metadata: &Metadata| metadata.uid() == user() && metadata.mode() & 0o022 == 0;
     path.symlink_metadata()
-        .is_ok_and(|found| !found.is_file() || !owned(&found))
+        .is_ok_and(|found| !found.is_file() || !Custody::of_found(&found).is_own_word())
 }
 
 /// Lists the file of an open ledger as this machine's own, whatever was there before: it was just
@@ -270,8 +297,9 @@ pub fn forget(store: &SqliteLedger, folders: &Folders) -> Result<(), ViewError> 
     Ok(IndexFile::discard(&path)?)
 }
 
-/// Accepts a ledger as it is now, up to `head`, in place of what this machine verified before, and
-/// remembers why; then puts a new view over it.
+/// Accepts a ledger as it is now, up to `head`, in place of what this machine verified before, be
+/// it more of it or another ledger, and remembers what that was and why; then puts a new view over
+/// it.
 ///
 /// # Errors
 /// As [`open`]; and what kept it from being remembered.
@@ -283,9 +311,29 @@ pub fn accept(
     reason: &Text,
 ) -> Result<OwnLedger, ViewError> {
     let found = id(&store)?;
-    Memory::of(folders, &found)?.accept(head, time, reason)?;
-    own(&store, folders)?;
+    let listed = OwnFiles::of(folders)?.ledger_at(store.path())?;
+    let in_place_of = listed.filter(|listed| *listed != found);
+    let seen = seen(folders, &found)?;
+    let from = match seen.head {
+        Some(seen) => match catch_up::extends(&store, seen.seq, seen.leaf) {
+            Ok(()) => None,
+            Err(LedgerError::Rollback { .. } | LedgerError::Fork { .. }) => Some(seen),
+            Err(error) => return Err(error.into()),
+        },
+        None => None,
+    };
+    let is_one = from.is_some() || in_place_of.is_some() || seen.doubt.is_some();
+    let rollback = is_one.then(|| Rollback {
+        time,
+        from,
+        in_place_of,
+        to: head,
+        reason: reason.clone(),
+    });
+    // The view first: it would still know what is given up.
     forget(&store, folders)?;
+    Memory::of(folders, &found)?.accept(head, rollback)?;
+    own(&store, folders)?;
     over(store, folders)
 }
 

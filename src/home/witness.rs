@@ -7,7 +7,7 @@
 //! with the witness's key: a key without either is refused.
 
 use super::files::{self, FileError, Links, LockError, Present};
-use super::surroundings::{Custody, OTHERS_WRITE};
+use super::surroundings::Custody;
 use crate::checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint};
 use crate::hash;
 use crate::note::NOTE_BYTES_MAX;
@@ -185,10 +185,10 @@ fn list(folder: &Path, ledger: &LedgerId) -> Result<(), WitnessError> {
 }
 
 fn refuse_exposed(path: &Path, custody: &Custody) -> Result<(), WitnessError> {
-    let Custody { mode, owner, .. } = *custody;
-    if mode & OTHERS_WRITE == 0 && custody.is_own() {
+    if custody.is_own_word() {
         return Ok(());
     }
+    let Custody { mode, owner, .. } = *custody;
     let path = path.to_owned();
     Err(WitnessError::Exposed { path, mode, owner })
 }

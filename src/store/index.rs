@@ -192,12 +192,12 @@ impl IndexFile {
         Ok(IndexFile { path, connection })
     }
 
-    /// The newest event that the index in a file knows, without changing the file: none if it is
-    /// empty, or of another format version, which [`IndexFile::open`] would empty.
+    /// The index in a file, for looking into it without changing the file: none if it is of another
+    /// format version, which [`IndexFile::open`] would empty.
     ///
     /// # Errors
     /// See [`IndexFile::open`]; and a file that is not there.
-    pub fn peek(path: &Path) -> Result<Option<(Seq, Leaf)>, StoreError> {
+    pub fn peek(path: &Path) -> Result<Option<IndexFile>, StoreError> {
         let path =
             std::path::absolute(path).map_err(|error| StoreError::io("find the index", &error))?;
         let fault = |error| fault(&path, error);
@@ -208,7 +208,7 @@ impl IndexFile {
         connection.busy_timeout(WAIT).map_err(fault)?;
         connection.execute_batch(SETTINGS).map_err(fault)?;
         match identify(&connection).map_err(fault)? {
-            Identity::Current => head(&connection, &path),
+            Identity::Current => Ok(Some(IndexFile { path, connection })),
             Identity::Outdated => Ok(None),
             Identity::Foreign => Err(unusable(&path, "it is of another program")),
         }

@@ -13,6 +13,9 @@ use clap::{Arg, ArgMatches, Args, Command};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The options that hold a ledger to something.
+const DEMANDS: [&str; 2] = ["trust", "head"];
+
 /// The options of every command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Options of every command")]
@@ -48,6 +51,9 @@ pub struct Common {
         hide_env_values = true
     )]
     pub trust: Vec<KeySource>,
+    /// Those that `HANDOFF_TRUST` names, if none is typed where it is read
+    #[arg(skip)]
+    pub trust_of_environment: Vec<KeySource>,
     /// Demand that the ledger holds this head, or is as this checkpoint says
     #[arg(
         id = "head",
@@ -92,12 +98,20 @@ impl Common {
     /// The options as given at any of `levels`, the outermost first: the innermost wins, and keys
     /// to trust add up.
     pub(super) fn gather(levels: &[&ArgMatches]) -> Common {
+        let trust = |from: fn(ValueSource) -> bool| {
+            let levels = levels.iter().filter(|level| {
+                let is_given = level.try_contains_id("trust").unwrap_or(false);
+                is_given && level.value_source("trust").is_some_and(from)
+            });
+            levels.flat_map(|level| trusted(level)).collect()
+        };
         Common {
             ledger: innermost(levels, "ledger"),
             key: innermost(levels, "key"),
             session: innermost(levels, "session"),
             json: levels.iter().any(|level| level.get_flag("json")),
-            trust: levels.iter().flat_map(|level| trusted(level)).collect(),
+            trust: trust(|source| source != ValueSource::EnvVariable),
+            trust_of_environment: trust(|source| source == ValueSource::EnvVariable),
             expect: innermost(levels, "head"),
             wait: innermost(levels, "wait"),
             typed: typed(levels),
@@ -114,11 +128,13 @@ impl Common {
 
 /// `root` with its common options, which hold at every command below it too, unless that has an
 /// option of the same name. There they are hidden, since the help of the whole shows them; and only
-/// the root reads the environment, so that what is typed wins. An empty variable is as none.
+/// the root reads the environment, so that what is typed wins. An empty variable is as none, but
+/// for those that demand something: `$(cat FILE)` of a file that is lost must not demand nothing.
 pub(super) fn everywhere(root: Command) -> Command {
     let at_root = options().into_iter().map(|option| {
         let value = option.get_env().and_then(std::env::var_os);
-        if value.is_some_and(|value| value.is_empty()) {
+        let demands = DEMANDS.contains(&option.get_id().as_str());
+        if !demands && value.is_some_and(|value| value.is_empty()) {
             option.env(Resettable::Reset)
         } else {
             option

@@ -5,6 +5,7 @@ use super::state::body;
 use crate::cli::args::{Brief, Common};
 use crate::cli::briefing::{Briefing, Markup};
 use crate::cli::context::Context;
+use crate::cli::examined::AnyLedger;
 use crate::cli::output::Output;
 use crate::cli::report::{Exit, Failure};
 use serde_json::json;
@@ -12,8 +13,17 @@ use serde_json::json;
 const SCHEMA: &str = "handoff.brief.v1";
 
 pub(super) fn run(common: &Common, request: &Brief, output: &mut Output) -> Result<Exit, Failure> {
-    let context = Context::examine(common, output)?;
-    let moment = reading::now(&context)?;
+    Context::answering(common, output, |context, output| {
+        answer(context, request, output)
+    })
+}
+
+fn answer(
+    context: &Context<'_, AnyLedger>,
+    request: &Brief,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let moment = reading::now(context)?;
     let title = format!(
         "Handoff brief for {} at event {}",
         session_text(moment.session),
@@ -25,7 +35,10 @@ pub(super) fn run(common: &Common, request: &Brief, output: &mut Output) -> Resu
         Markup::Plain
     };
     let characters_max = usize::try_from(request.max_chars).unwrap_or(usize::MAX);
-    let briefing = Briefing::of(&moment.state, &moment.judge(), common, title);
+    let mut briefing = Briefing::of(&moment.state, &moment.judge(), context.common(), title);
+    if let Some((_, look)) = context.ledger.obstacle() {
+        briefing = briefing.only(format!("what is wrong with the file: {look}"));
+    }
     let text = briefing.text(markup, characters_max);
     output.line(text.trim_end());
     let mut told = body(&moment);

@@ -6,25 +6,24 @@
 
 use crate::chain::{VerifiedEvent, Walk};
 use crate::cli::args::{Common, Compare};
-use crate::cli::context::{self, Whose};
+use crate::cli::context;
+use crate::cli::examine::{Examination, Subject, examine};
 use crate::cli::examined::shortfall;
-use crate::cli::known::Known;
+use crate::cli::known::Against;
 use crate::cli::output::Output;
 use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
-use crate::cli::source::{self, Opened};
+use crate::cli::source::Opened;
 use crate::export::{self, event_line};
 use crate::store::Record;
 use crate::types::{Head, Leaf, LedgerId, PublicKey, Seq};
-use crate::verify::{Basis, Fault, Outside, Report, Verifier};
+use crate::verify::{Fault, Report};
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "handoff.compare.v1";
-/// The faults by which a file differs from what this machine saw of it, and not from itself.
-const OF_MEMORY: [&str; 3] = ["rollback", "fork", "other_ledger"];
 /// How many lines a proof has.
 const PROOF_LINES: usize = 2;
 
@@ -116,24 +115,9 @@ fn side(common: &Common, path: &Path, output: &mut Output) -> Result<Side, Failu
     let folders = context::folders(common);
     let cwd = context::current_folder(common)?;
     let path = cwd.join(path);
-    let whose = context::whose_is(&path, &cwd, &folders);
-    let mut opened = match whose {
-        Whose::Own => source::own(&path, context::wait(common))?,
-        Whose::Unknown => source::file(&path)?,
-    };
-    let known = Known::of(&folders, &opened, &path, whose)?;
-    let mut verifier = Verifier::new(Outside {
-        view: known.head,
-        elsewhere: whose == Whose::Unknown,
-        ..Outside::default()
-    });
-    source::walk(&mut opened, &mut verifier, output)?;
-    known.tell(&mut verifier);
-    let basis = match verifier.state().ledger() {
-        Some(ledger) => context::basis(common, &folders, &ledger.id, &ledger.root)?,
-        None => Basis::Unpinned,
-    };
-    let report = verifier.finish(basis);
+    let whose = context::whose_is(&path, &cwd, &folders)?;
+    let Examination { opened, report, .. } =
+        examine(common, &folders, Subject::of(path.clone(), whose), output)?;
     let mut leaves = Vec::new();
     if let Some(head) = report.head {
         opened.records(Seq::ZERO, head.seq, |_, record| leaves.push(record.leaf()))?;
@@ -152,9 +136,9 @@ fn compare(sides: &[Side; 2]) -> Result<Compared, Failure> {
     let shared = same.take_while(|(one, other)| one == other).count();
     let at = Seq(u64::try_from(shared).unwrap_or(u64::MAX));
     let ends = |side: &Side| side.leaves.len() == shared;
-    // What it was before says nothing of what it is now.
-    let of_memory = |fault: &Fault| OF_MEMORY.contains(&fault.kind);
-    let whole = |side: &Side| side.report.faults.items().iter().all(of_memory);
+    // What it was before, or is to be, says nothing of what it is now.
+    let of_contents = |fault: &Fault| Against::of(fault) == Against::Contents;
+    let whole = |side: &Side| !side.report.faults.items().iter().any(of_contents);
     let relation = if shared == 0 && !one.leaves.is_empty() && !other.leaves.is_empty() {
         Relation::DifferentLedgers
     } else if !ends(one) && !ends(other) {

@@ -2,17 +2,17 @@
 
 use crate::append::LedgerError;
 use crate::cli::args::{Common, Export};
-use crate::cli::context::{self, Whose};
+use crate::cli::context;
+use crate::cli::examine::{Examination, Subject, examine};
 use crate::cli::examined::shortfall;
-use crate::cli::known::Known;
 use crate::cli::output::{Format, Output};
 use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
-use crate::cli::source::{self, Opened};
+use crate::cli::source::Opened;
 use crate::export::{ExportedCapture, capture_line, event_line, header};
 use crate::hash;
 use crate::types::{Digest, Head, Seq};
-use crate::verify::{Basis, Outside, Report, Verifier};
+use crate::verify::Report;
 use serde_json::json;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -30,22 +30,14 @@ pub(super) fn run(common: &Common, request: &Export, output: &mut Output) -> Res
     let folders = context::folders(common);
     let cwd = context::current_folder(common)?;
     let (path, whose) = context::whose(common, &cwd, &folders)?;
-    let mut opened = match whose {
-        Whose::Own => source::own(&path, context::wait(common))?,
-        Whose::Unknown => source::file(&path)?,
-    };
-    let known = Known::of(&folders, &opened, &cwd.join(&path), whose)?;
-    let mut verifier = Verifier::new(Outside {
-        expect: common.expect.clone(),
-        view: known.head,
-        elsewhere: whose == Whose::Unknown,
-        ..Outside::default()
-    });
-    source::walk(&mut opened, &mut verifier, output)?;
-    known.tell(&mut verifier);
-    let commitments = verifier.commitments();
-    let erased = verifier.state().erased().len();
-    let report = verifier.finish(Basis::Unpinned);
+    let Examination {
+        opened,
+        report,
+        state,
+        commitments,
+        ..
+    } = examine(common, &folders, Subject::of(path, whose), output)?;
+    let erased = state.erased().len();
     let head = exportable(&report)?;
     let wanted = if request.captures {
         commitments.as_slice()

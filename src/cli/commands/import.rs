@@ -2,12 +2,14 @@
 
 use crate::append::LedgerError;
 use crate::cli::args::{Common, Import};
-use crate::cli::context;
+use crate::cli::context::{self, Whose};
+use crate::cli::examine::{Examination, Subject, examine};
 use crate::cli::examined::require_whole;
+use crate::cli::known::{Against, Known, RESTORE};
 use crate::cli::output::Output;
 use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
-use crate::cli::source::{self, LineFault, Lines, Opened, Source, capture_of};
+use crate::cli::source::{LineFault, Lines, Opened, Source, capture_of};
 use crate::cli::written::not_told;
 use crate::export::Line;
 use crate::home::paths;
@@ -15,7 +17,7 @@ use crate::home::view::{self, ViewError};
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Capture, Record, Store, Transaction};
 use crate::types::Digest;
-use crate::verify::{Basis, Outside, Verifier};
+use crate::verify::{Basis, Report};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -27,22 +29,28 @@ const BATCH: usize = 1024;
 
 /// The export is verified whole before the ledger is made; nothing is pinned.
 pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Result<Exit, Failure> {
-    let mut opened = source::file(&request.file)?;
-    let mut verifier = Verifier::new(Outside {
-        expect: common.expect.clone(),
-        elsewhere: true,
-        ..Outside::default()
-    });
-    source::walk(&mut opened, &mut verifier, output)?;
-    let erased: BTreeSet<Digest> = verifier.state().erased().keys().copied().collect();
-    let report = verifier.finish(Basis::Unpinned);
+    let folders = context::folders(common);
+    let file = context::current_folder(common)?.join(&request.file);
+    let subject = Subject::of(file, Whose::Unknown);
+    let Examination {
+        opened,
+        report,
+        state,
+        known,
+        ..
+    } = examine(common, &folders, subject, output)?;
+    let erased: BTreeSet<Digest> = state.erased().keys().copied().collect();
     let Opened { source, file, .. } = opened;
     let Source::Export(text) = source else {
         let message = format!("{} is no export", request.file.display());
         let next = "where that ledger is: handoff export -o FILE";
         return Err(Failure::environment("not_an_export", message).next(next));
     };
-    let head = require_whole(&report, &request.file)?;
+    let head = match report.head.filter(|_| Against::Memory.is_all_of(&report)) {
+        // It is one chain: that it is not the one that this machine saw is told below.
+        Some(head) if report.incomplete.is_empty() => head,
+        Some(_) | None => require_whole(&report, &request.file)?,
+    };
     let (digest, _) = file.ok_or_else(changed)?;
     let path = place(common, request)?;
     let wait = context::wait(common);
@@ -50,31 +58,53 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
         ledger.transact(|tx| fill(tx, &text, digest, &erased))
     })?;
     output.recorded(&head);
-    let folders = context::folders(common);
     view::own(&ledger, &folders).map_err(|error| not_told(error.into(), &head))?;
     match view::over(ledger, &folders) {
-        // That it is older than what this machine saw is told by every command from then on.
+        // Told here, and by every command from then on.
         Ok(_) | Err(ViewError::Ledger(LedgerError::Rollback { .. } | LedgerError::Fork { .. })) => {
         }
         Err(error) => return Err(not_told(error.into(), &head)),
     }
     output.line(&head.to_string());
     output.line(&format!("imported to {}", path.display()));
-    if let Some(ledger) = report.ledger.zip(report.signer.root_key) {
-        let (id, root) = ledger;
-        let basis = context::basis(common, &folders, &id, &root)?;
-        if basis == Basis::Unpinned {
+    let setback = setback(&report, &known);
+    match (&setback, report.signer.root_key) {
+        (Some(setback), _) => {
+            output.note(&format!("WARNING {setback}"));
+            output.line(&format!("next: {RESTORE}"));
+        }
+        (None, Some(root)) if report.signer.basis == Basis::Unpinned => {
             output.line(&format!("next: handoff trust add {root}"));
         }
+        (None, _) => {}
+    }
+    for what in &report.not_proven {
+        output.note(&format!("not proven: {what}"));
     }
     let told = json!({
         "head": head_json(&head),
         "ledger": report.ledger,
         "path": path.to_string_lossy(),
         "root_key": report.signer.root_key,
+        "setback": setback,
+        "not_proven": report.not_proven,
     });
     output.document(SCHEMA, Exit::Yes, told);
     Ok(Exit::Yes)
+}
+
+/// That the ledger is not all of what this machine saw of it, or is another history, if it is so:
+/// no command takes it before that is accepted.
+fn setback(report: &Report, known: &Known) -> Option<String> {
+    if let Some(fault) = report.faults.items().first() {
+        return Some(fault.detail.clone());
+    }
+    let (seen, _) = known.head?;
+    let head = report.head.filter(|head| head.seq < seen)?;
+    Some(format!(
+        "this machine saw it up to event {seen}, and this is an older copy, up to event {}",
+        head.seq
+    ))
 }
 
 /// Where the ledger is to be: as asked, else where one of this folder belongs.

@@ -4,7 +4,7 @@ use super::reading::no_event;
 use crate::chain::VerifiedEvent;
 use crate::cli::args::{Common, Log};
 use crate::cli::context::Context;
-use crate::cli::examined::Answers;
+use crate::cli::examined::{Answers, AnyLedger};
 use crate::cli::output::{Format, Output};
 use crate::cli::quote::quoted_within;
 use crate::cli::report::{Exit, Failure};
@@ -27,7 +27,16 @@ pub(super) fn run(common: &Common, request: &Log, output: &mut Output) -> Result
         let message = format!("there is no kind {shown}, only {}", KINDS.join(", "));
         return Err(Failure::usage(message).next("handoff log --kind KIND"));
     }
-    let context = Context::examine(common, output)?;
+    Context::answering(common, output, |context, output| {
+        answer(context, request, output)
+    })
+}
+
+fn answer(
+    context: &Context<'_, AnyLedger>,
+    request: &Log,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let head = context.head()?;
     let to = request.to.unwrap_or(head.seq).min(head.seq);
     let mut from = request.from.unwrap_or(Seq::ZERO);

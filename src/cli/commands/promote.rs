@@ -18,6 +18,7 @@ use crate::slice::Question;
 use crate::state::State;
 use crate::types::{ClaimId, PublicKey, Seq};
 use serde_json::json;
+use std::rc::Rc;
 
 /// What a promotion is to be made of.
 struct Promotable {
@@ -25,7 +26,7 @@ struct Promotable {
     step: Probe,
     grounds: Grounds,
     question: Question,
-    state: State,
+    state: Rc<State>,
 }
 
 /// Promotes a provisional claim by running its flag's step.

@@ -7,7 +7,8 @@ use crate::event::Body;
 use crate::slice::Question;
 use crate::state::State;
 use crate::types::{Head, Leaf, Seq};
-use crate::verdict::{Asked, Judge};
+use crate::verdict::{Asked, Judge, Obstacle};
+use std::rc::Rc;
 
 /// How often a state is asked for anew because the ledger grew meanwhile.
 const ATTEMPTS_MAX: usize = 16;
@@ -15,7 +16,7 @@ const ATTEMPTS_MAX: usize = 16;
 /// A state, and the session and moment that it is looked at from.
 pub(super) struct Moment {
     /// The state.
-    pub(super) state: State,
+    pub(super) state: Rc<State>,
     /// Its last event.
     pub(super) seq: Seq,
     /// The leaf of that.
@@ -24,12 +25,14 @@ pub(super) struct Moment {
     pub(super) session: Option<Seq>,
     /// When.
     pub(super) asked: Asked,
+    /// Why nothing of it may be relied on.
+    obstacle: Option<Obstacle>,
 }
 
 impl Moment {
     /// How the state looks from there.
     pub(super) fn judge(&self) -> Judge<'_> {
-        Judge::new(&self.state, self.session, self.asked)
+        Judge::new(&self.state, self.session, self.asked).behind(self.obstacle)
     }
 }
 
@@ -38,7 +41,7 @@ impl Moment {
 pub(super) fn asked(
     context: &Context<'_, AnyLedger>,
     question: &Question,
-) -> Result<(State, Head), Failure> {
+) -> Result<(Rc<State>, Head), Failure> {
     let mut head = context.head()?;
     let mut state = context.ledger.ask(question)?;
     for _ in 0..ATTEMPTS_MAX {
@@ -69,6 +72,7 @@ pub(super) fn now(context: &Context<'_, AnyLedger>) -> Result<Moment, Failure> {
         leaf: head.leaf,
         session,
         asked: context.now(),
+        obstacle: obstacle(context),
     })
 }
 
@@ -98,12 +102,17 @@ pub(super) fn at(context: &Context<'_, AnyLedger>, seq: Seq) -> Result<Moment, F
     let own = own.filter(|own| state.sessions().contains_key(own));
     let time = state.head_time().unwrap_or(context.time);
     Ok(Moment {
-        state,
+        state: Rc::new(state),
         seq,
         leaf,
         session: named.or(own),
         asked: Asked::AtHead { time },
+        obstacle: obstacle(context),
     })
+}
+
+fn obstacle(context: &Context<'_, AnyLedger>) -> Option<Obstacle> {
+    context.ledger.obstacle().map(|(obstacle, _)| obstacle)
 }
 
 /// The session that an event is of, or that it opens or ends.

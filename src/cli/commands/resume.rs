@@ -20,6 +20,7 @@ use crate::types::{ClaimId, Head, Seq};
 use crate::verdict::{ClaimState, Judge, Verdict};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// Opens a session, probes what it inherits, and says what may be relied on.
 pub(super) fn resume(
@@ -156,11 +157,14 @@ fn inherited(state: &State, session: Seq) -> BTreeSet<ClaimId> {
     live.map(|support| support.body.claim.clone()).collect()
 }
 
+/// Axes that would be inherited, and the state that knows them.
+type Inherited = (Rc<State>, BTreeSet<Seq>);
+
 /// The axes that a session opened now would reverify, each once, with the state that knows them.
 fn to_inherit(
     context: &Context<'_, impl Answers>,
     arguments: &Resume,
-) -> Result<Vec<(State, BTreeSet<Seq>)>, Failure> {
+) -> Result<Vec<Inherited>, Failure> {
     let state = context.ask(&Question {
         sessions: true,
         ..everything(None)
@@ -191,7 +195,7 @@ pub(super) fn dry_resume(
     context.ledger.require_trusted()?;
     context.ask(&Question::default())?;
     let found = to_inherit(&context, arguments)?;
-    let found = found.iter().map(|(state, axes)| (state, axes));
+    let found = found.iter().map(|(state, axes)| (state.as_ref(), axes));
     Ok(would_run(found, output, "resume"))
 }
 
@@ -208,7 +212,7 @@ pub(super) fn dry_reverify(
     check_known(&context, session, &arguments.only)?;
     let state = context.ask(&everything(Some(session)))?;
     let axes = reverify::axes(&state, session, &arguments.only);
-    Ok(would_run([(&state, &axes)], output, "reverify"))
+    Ok(would_run([(state.as_ref(), &axes)], output, "reverify"))
 }
 
 fn would_run<'s>(

@@ -2,13 +2,14 @@
 
 use super::super::args::{Acknowledge, Common, Init};
 use super::super::context::{self, Context, Whose};
+use super::super::examine::{Examination, Subject, examine};
 use super::super::failures::emptied;
-use super::super::known::Known;
+use super::super::known::Against;
 use super::super::output::Output;
 use super::super::quote::quoted;
 use super::super::render::head_json;
 use super::super::report::{Exit, Failure};
-use super::super::source::{self, Source};
+use super::super::source::Source;
 use super::super::written::{not_told, wrote};
 use crate::append::{self, LedgerError};
 use crate::event::{
@@ -25,7 +26,6 @@ use crate::slice::Question;
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Store, Transaction};
 use crate::types::{Digest, Head, LedgerId, Name, Seq};
-use crate::verify::{Basis, Outside, Report, Verifier};
 use serde_json::json;
 use std::path::Path;
 
@@ -239,25 +239,16 @@ pub(super) fn acknowledge_rollback(
         let next = context::command(&["handoff", "verify", &path.to_string_lossy()]);
         return Err(Failure::no("not_own", message).next(next));
     }
-    let mut opened = source::own(&path, context::wait(common))?;
-    let known = Known::of(&folders, &opened, &cwd.join(&path), whose)?;
-    if let (None, Some((_, detail))) = (opened.first()?, known.fault) {
-        return Err(emptied(detail));
+    let found = examine(common, &folders, Subject::of(path.clone(), whose), output)?;
+    if let (None, Some((_, detail))) = (found.report.head, &found.known.fault) {
+        return Err(emptied(detail.clone()));
     }
-    let mut verifier = Verifier::new(Outside {
-        expect: common.expect.clone(),
-        ..Outside::default()
-    });
-    source::walk(&mut opened, &mut verifier, output)?;
-    let basis = match verifier.state().ledger() {
-        Some(ledger) => context::basis(common, &folders, &ledger.id, &ledger.root)?,
-        None => Basis::Unpinned,
-    };
-    let head = acceptable(&verifier.finish(basis), &path)?;
-    let store = match opened.source {
+    let head = acceptable(&found, &path)?;
+    let store = match found.opened.source {
         Source::Own(store) => store,
         Source::Copy(_) | Source::Unreadable | Source::Export(_) => {
-            return Err(LedgerError::Empty.into());
+            let message = format!("{} can only be read by a copy", path.display());
+            return Err(Failure::integrity("storage", message).next("handoff verify"));
         }
     };
     let head = Point {
@@ -275,8 +266,10 @@ pub(super) fn acknowledge_rollback(
 }
 
 /// The head of a ledger that may take the place of what was verified before.
-fn acceptable(report: &Report, path: &Path) -> Result<Head, Failure> {
-    if let Some(fault) = report.faults.items().first() {
+fn acceptable(found: &Examination, path: &Path) -> Result<Head, Failure> {
+    let report = &found.report;
+    let mut faults = report.faults.items().iter();
+    if let Some(fault) = faults.find(|fault| Against::of(fault) != Against::Memory) {
         let at = (fault.seq).map_or(String::new(), |seq| format!(" at event {seq}"));
         let message = format!("{}{at}: {}", fault.kind, fault.detail);
         return Err(Failure::integrity(fault.kind, message).next("handoff verify"));
@@ -292,10 +285,14 @@ fn acceptable(report: &Report, path: &Path) -> Result<Head, Failure> {
     let Some(head) = report.head else {
         return Err(LedgerError::Empty.into());
     };
-    match report.signer.root_key {
-        _ if report.is_trusted() => Ok(head),
-        Some(root) => Err(context::unpinned(&root, &head.ledger)
-            .next("the same command with --trust KEY, the root key as its owner gave it")),
-        None => Err(context::untrusted(None, &head.ledger)),
+    if report.is_trusted() {
+        return Ok(head);
     }
+    let failure = found.untrusted(&head);
+    Err(match report.signer.root_key {
+        Some(_) => {
+            failure.next("the same command with --trust KEY, the root key as its owner gave it")
+        }
+        None => failure,
+    })
 }

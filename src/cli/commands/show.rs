@@ -20,7 +20,16 @@ const SCHEMA: &str = "handoff.show.v1";
 /// With `--raw` and without `--json`, standard output is the event's bytes and nothing else: what
 /// the signature is over, by DSSE. The leaf is SHA-256 of 0x00, the signature and these bytes.
 pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Result<Exit, Failure> {
-    let context = Context::examine(common, output)?;
+    Context::answering(common, output, |context, output| {
+        answer(context, request, output)
+    })
+}
+
+fn answer(
+    context: &Context<'_, AnyLedger>,
+    request: &Show,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let head = context.head()?;
     if request.seq > head.seq {
         return Err(no_event(request.seq, &head));
@@ -76,11 +85,11 @@ pub(super) fn run(common: &Common, request: &Show, output: &mut Output) -> Resul
     for (name, value) in body.as_object().into_iter().flatten() {
         output.line(&format!("  {name}: {}", shown(value)));
     }
-    let kept = kept(&context, &event.body)?;
+    let kept = kept(context, &event.body)?;
     for (stream, text) in &kept {
         output.line(&format!("  {stream} kept: {}", quoted(text)));
     }
-    let erased = erased(&context, &state, &event.body)?;
+    let erased = erased(context, &state, &event.body)?;
     for one in &erased {
         output.line(&format!("  {one}"));
     }

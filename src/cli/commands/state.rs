@@ -18,13 +18,14 @@ pub(super) fn run(
     request: &StateArgs,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let context = Context::examine(common, output)?;
-    let moment = match request.at {
-        Some(seq) => reading::at(&context, seq)?,
-        None => reading::now(&context)?,
-    };
-    print(&moment, output);
-    Ok(context.answer(output, SCHEMA, Exit::Yes, body(&moment)))
+    Context::answering(common, output, |context, output| {
+        let moment = match request.at {
+            Some(seq) => reading::at(context, seq)?,
+            None => reading::now(context)?,
+        };
+        print(&moment, output);
+        Ok(context.answer(output, SCHEMA, Exit::Yes, body(&moment)))
+    })
 }
 
 /// What `state` and `brief` have in common.

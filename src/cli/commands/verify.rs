@@ -2,18 +2,17 @@
 
 use crate::checkpoint::Expected;
 use crate::cli::args::{Common, Verify};
-use crate::cli::context::{self, Trust, Whose};
-use crate::cli::known::Known;
+use crate::cli::context::{self, Whose};
+use crate::cli::examine::{Examination, Subject, examine};
+use crate::cli::known::{Against, RESTORE};
 use crate::cli::output::Output;
 use crate::cli::quote::quoted;
 use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
-use crate::cli::source;
-use crate::home::clock;
 use crate::home::memory::Rollback;
 use crate::note::VerifierKey;
 use crate::types::Seq;
-use crate::verify::{Basis, By, Outside, Report, Verification, Verifier};
+use crate::verify::{By, Report, Verification};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -22,20 +21,15 @@ const SCHEMA: &str = "handoff.verify.v1";
 pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Result<Exit, Failure> {
     let witnesses = witnesses(common, request)?;
     match verify(common, request, witnesses, output) {
-        Ok(Verified {
-            report,
-            file,
-            rollbacks,
-            evidence,
-        }) => {
-            print(&report, output);
-            print_rollbacks(&rollbacks, output);
-            if let Some(next) = &next(&report, evidence.as_deref()) {
+        Ok(Verified { found, evidence }) => {
+            print(&found.report, output);
+            print_rollbacks(&found.known.rollbacks, output);
+            if let Some(next) = &next(&found.report, evidence.as_deref()) {
                 let next = common.carried(next);
                 output.line(&format!("next: {next}"));
             }
-            let exit = Exit::from(report.result);
-            output.document(SCHEMA, exit, body(&report, file, &rollbacks));
+            let exit = Exit::from(found.report.result);
+            output.document(SCHEMA, exit, body(&found));
             Ok(exit)
         }
         Err(failure) if failure.exit == Exit::Usage => Err(failure),
@@ -69,65 +63,47 @@ pub(super) fn verify(
     output: &mut Output,
 ) -> Result<Verified, Failure> {
     let folders = context::folders(common);
-    let trust = Trust::of(common, &folders)?;
     let cwd = context::current_folder(common)?;
     // A file that is named is read as evidence; where it lies decides what is known of it.
-    let (path, whose, read_as) = match &request.file {
+    let subject = match &request.file {
         Some(path) => {
-            let whose = context::whose_is(&cwd.join(path), &cwd, &folders);
-            (path.clone(), whose, Whose::Unknown)
+            let path = cwd.join(path);
+            let (whose, doubt) = match context::whose_is(&path, &cwd, &folders) {
+                Ok(whose) => (whose, None),
+                Err(failure) => (Whose::Unknown, Some(failure)),
+            };
+            Subject {
+                read_as: Whose::Unknown,
+                doubt,
+                witnesses,
+                ..Subject::of(path, whose)
+            }
         }
         None => {
             let (path, whose) = context::whose(common, &cwd, &folders)?;
-            (path, whose, whose)
+            Subject {
+                witnesses,
+                ..Subject::of(path, whose)
+            }
         }
     };
-    let mut opened = match read_as {
-        Whose::Own => source::own(&path, context::wait(common))?,
-        Whose::Unknown => source::file(&path)?,
+    let evidence = match (subject.read_as, &request.file) {
+        (Whose::Own, _) => None,
+        (Whose::Unknown, Some(path)) => Some(path.clone()),
+        (Whose::Unknown, None) => Some(subject.path.clone()),
     };
-    let known = Known::of(&folders, &opened, &cwd.join(&path), whose)?;
-    let mut verifier = Verifier::new(Outside {
-        expect: common.expect.clone(),
-        witnesses,
-        view: known.head,
-        elsewhere: whose == Whose::Unknown,
-        now: Some(clock::now()),
-    });
-    source::walk(&mut opened, &mut verifier, output)?;
-    known.tell(&mut verifier);
-    let ledger = verifier.state().ledger();
-    let basis = ledger.map(|ledger| trust.basis(&ledger.id, &ledger.root));
-    let basis = basis
-        .unwrap_or(Ok(Basis::Unpinned))
-        .unwrap_or_else(|failure| {
-            verifier.not_proven(format!("that its root key is not pinned: {failure}"));
-            Basis::Unpinned
-        });
-    let file = opened
-        .file
-        .map(|(sha256, bytes)| json!({ "sha256": sha256, "bytes": bytes }));
     Ok(Verified {
-        report: verifier.finish(basis),
-        file,
-        rollbacks: known.rollbacks,
-        evidence: match read_as {
-            Whose::Own => None,
-            Whose::Unknown => Some(path),
-        },
+        found: examine(common, &folders, subject, output)?,
+        evidence,
     })
 }
 
 /// What was found.
 pub(super) struct Verified {
     /// The verdict, and all that it rests on.
-    pub(super) report: Report,
-    /// Digest and length of the file, where it was read whole.
-    file: Option<Value>,
-    /// The rollbacks of this ledger that this machine accepted.
-    rollbacks: Vec<Rollback>,
-    /// The file, if it is not this machine's own.
-    evidence: Option<PathBuf>,
+    pub(super) found: Examination,
+    /// The file, if it is not read as this machine's own.
+    pub(super) evidence: Option<PathBuf>,
 }
 
 /// The witnesses that must have cosigned the checkpoint, which there must be then.
@@ -145,7 +121,10 @@ fn witnesses(common: &Common, request: &Verify) -> Result<Vec<VerifierKey>, Fail
     }
 }
 
-fn body(report: &Report, file: Option<Value>, rollbacks: &[Rollback]) -> Value {
+fn body(found: &Examination) -> Value {
+    let report = &found.report;
+    let file = found.opened.file;
+    let file = file.map(|(sha256, bytes)| json!({ "sha256": sha256, "bytes": bytes }));
     json!({
         "result": report.result,
         "ledger": report.ledger,
@@ -168,7 +147,7 @@ fn body(report: &Report, file: Option<Value>, rollbacks: &[Rollback]) -> Value {
         "incomplete": report.incomplete,
         "not_proven": report.not_proven,
         "file": file,
-        "rollbacks_accepted": rollbacks,
+        "rollbacks_accepted": found.known.rollbacks,
     })
 }
 
@@ -271,16 +250,14 @@ fn print_events(report: &Report, output: &mut Output) {
 
 fn print_rollbacks(rollbacks: &[Rollback], output: &mut Output) {
     for rollback in rollbacks {
-        let from = match rollback.from {
-            Some(from) => format!("event {}", from.seq),
-            None => "what it could not read any more".to_owned(),
+        let to = rollback.to.seq;
+        let what = match (rollback.in_place_of, rollback.from) {
+            (Some(other), _) => format!("this ledger, up to event {to}, in place of {other}"),
+            (None, Some(from)) => format!("a rollback from event {} to {to}", from.seq),
+            (None, None) => format!("event {to} as the end, what it knew being unreadable"),
         };
-        output.line(&format!(
-            "this machine accepted a rollback from {from} to {} at {}: {}",
-            rollback.to.seq,
-            rollback.time,
-            quoted(rollback.reason.as_str())
-        ));
+        let (time, reason) = (rollback.time, quoted(rollback.reason.as_str()));
+        output.line(&format!("this machine accepted {what} at {time}: {reason}"));
     }
 }
 
@@ -303,9 +280,8 @@ fn next(report: &Report, evidence: Option<&Path>) -> Option<String> {
                 .map(|fault| fault.kind)
                 .collect();
             let all_of = |names: &[&str]| kinds.iter().all(|kind| names.contains(kind));
-            let advice = if all_of(&["rollback", "fork", "other_ledger", "expect"]) {
-                "restore the newer file, or accept this one with: \
-                 handoff acknowledge --rollback --reason WHY"
+            let advice = if Against::Memory.is_all_of(report) || all_of(&["rollback", "expect"]) {
+                RESTORE
             } else if all_of(&["checkpoint", "witness"]) {
                 "the same command with a checkpoint that they signed: handoff checkpoint, \
                  handoff witness add"

@@ -4,15 +4,16 @@ use super::log::body;
 use super::prove::read_checkpoint;
 use super::show::shown;
 use crate::checkpoint::SignedCheckpoint;
-use crate::cli::args::{Common, KeySource, VerifyProof};
-use crate::cli::context::{self, public_key};
+use crate::cli::args::{Common, VerifyProof};
+use crate::cli::context;
 use crate::cli::output::Output;
 use crate::cli::report::{Exit, Failure};
+use crate::cli::trust::given_keys;
 use crate::home::{self, FileError};
 use crate::proof::{InclusionProof, PROOF_BYTES_MAX, Proof, ProofError};
 use crate::proof_report::{self, ProofReport, Trusted};
 use crate::store::Record;
-use crate::types::{PublicKey, Time};
+use crate::types::Time;
 use crate::verify::Verification;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -24,10 +25,9 @@ pub(super) fn run(
     request: &VerifyProof,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let keys = common.trust.iter().map(trusted_key);
     let witnesses = request.witnesses.iter().flat_map(|it| it.0.clone());
     let trusted = Trusted {
-        keys: keys.collect::<Result<_, _>>()?,
+        keys: given_keys(common)?,
         witnesses: witnesses.collect(),
     };
     let parsed = match home::read_given(&request.file, PROOF_BYTES_MAX) {
@@ -62,23 +62,6 @@ pub(super) fn run(
     let exit = Exit::from(report.result);
     output.document(SCHEMA, exit, told(&proof, &report));
     Ok(exit)
-}
-
-/// A key to trust; what cannot be one is a mistake of the command line, and shows nothing.
-fn trusted_key(source: &KeySource) -> Result<PublicKey, Failure> {
-    public_key(source).map_err(|failure| match failure.exit {
-        Exit::No => Failure {
-            exit: Exit::Usage,
-            ..failure
-        },
-        Exit::Yes
-        | Exit::Usage
-        | Exit::CannotJudge
-        | Exit::Integrity
-        | Exit::Environment
-        | Exit::Indeterminate
-        | Exit::NotRun => failure,
-    })
 }
 
 /// The older checkpoint. Who checks proofs has no ledger to make another one of.

@@ -2,10 +2,11 @@
 
 use crate::checkpoint::{Checkpoint, SignedCheckpoint};
 use crate::cli::args::{Common, WitnessCommand};
-use crate::cli::context::{self, public_key};
+use crate::cli::context;
 use crate::cli::output::{Format, Output};
 use crate::cli::quote::quoted;
 use crate::cli::report::{Exit, Failure};
+use crate::cli::trust::typed_keys;
 use crate::home::clock;
 use crate::home::keys::{self, KeyFileError};
 use crate::home::paths::Folders;
@@ -163,15 +164,15 @@ fn read_input() -> Result<Vec<u8>, Failure> {
 }
 
 /// The keys that are believed to sign checkpoints of a ledger: the root pinned for it, and those
-/// given. One pinned for every ledger of that root says nothing here, where the event that would
-/// show whose root it is cannot be seen: it would speak for any id there is.
+/// typed with this command. One that holds for every ledger of that root, pinned or named by the
+/// environment, says nothing here, where the event that would show whose root it is cannot be
+/// seen: it would speak for any id there is.
 fn trusted(
     common: &Common,
     folders: &Folders,
     ledger: &LedgerId,
 ) -> Result<Vec<PublicKey>, Failure> {
-    let given = common.trust.iter().map(public_key);
-    let mut keys: Vec<PublicKey> = given.collect::<Result<_, _>>()?;
+    let mut keys = typed_keys(common)?;
     let pins = Pins::read(&folders.pins()?)?;
     let of_it = |pin: PinnedLedger| match pin {
         PinnedLedger::Any => false,

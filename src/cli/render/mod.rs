@@ -228,6 +228,7 @@ pub fn because_kind(because: &Because) -> &'static str {
         Because::Ended => "ended",
         Because::KeyRevoked => "key_revoked",
         Because::Undetermined => "undetermined",
+        Because::Ledger(obstacle) => obstacle.as_str(),
     }
 }
 
@@ -268,7 +269,8 @@ pub fn because_json(state: &State, because: &Because) -> Value {
         | Because::Elsewhere
         | Because::Ended
         | Because::KeyRevoked
-        | Because::Undetermined => {}
+        | Because::Undetermined
+        | Because::Ledger(_) => {}
     }
     Value::Object(members)
 }

@@ -44,6 +44,7 @@ pub fn next_for(
         }
         Because::KeyRevoked => "handoff --key ANOTHER resume --agent NAME".to_owned(),
         Because::Undetermined => "cargo install handoff-ledger".to_owned(),
+        Because::Ledger(_) => "handoff verify FILE".to_owned(),
     }
 }
 
@@ -64,7 +65,8 @@ fn most_urgent(because: &[Because]) -> Option<&Because> {
         | Because::Elsewhere
         | Because::Ended
         | Because::KeyRevoked
-        | Because::Undetermined => 3,
+        | Because::Undetermined
+        | Because::Ledger(_) => 3,
     };
     because.iter().min_by_key(rank)
 }

@@ -5,7 +5,7 @@ use crate::cli::quote::{quoted_within, shell_quoted};
 use crate::probe_spec::{Extraction, Probe, STEP_TIMEOUT_MS_DEFAULT, TIMEOUT_MS_DEFAULT};
 use crate::state::State;
 use crate::types::{ClaimId, Seq};
-use crate::verdict::{AxisVerdict, Because, ClaimVerdict, Reason, Verdict, Weak};
+use crate::verdict::{AxisVerdict, Because, ClaimVerdict, Obstacle, Reason, Verdict, Weak};
 use std::collections::BTreeSet;
 
 /// Most characters of a value or a text that a line shows.
@@ -99,6 +99,12 @@ pub fn because_text(state: &State, because: &Because) -> String {
         Because::Undetermined => {
             "the ledger was upgraded beyond what this program can judge".to_owned()
         }
+        Because::Ledger(obstacle) => match obstacle {
+            Obstacle::Tampered => "the ledger was tampered with",
+            Obstacle::Incomplete => "the ledger is incomplete",
+            Obstacle::Untrusted => "nobody here vouches for the ledger's root key",
+        }
+        .to_owned(),
     }
 }
 

@@ -1,59 +1,94 @@
 //! The ledger at hand: verified whole, against what this machine saw of it before.
 
-use super::super::verify;
+use super::super::verify::{self, Verified};
 use super::{Check, Found, Name, custody};
-use crate::append::LedgerError;
 use crate::cli::args::{Common, Verify};
-use crate::cli::context::Context;
-use crate::cli::examined::Answers;
+use crate::cli::context::Whose;
+use crate::cli::examine::Examination;
+use crate::cli::known::{Against, RESTORE};
 use crate::cli::output::Output;
 use crate::cli::report::Failure;
 use crate::home::clock;
+use crate::home::memory::{MemoryError, OwnFiles};
 use crate::home::paths::Folders;
+use crate::home::view::{self, Seen};
 use crate::observation::AHEAD_MS_MAX;
-use crate::slice::Question;
-use crate::store::Read;
 use crate::store::index::IndexFile;
-use crate::store::sqlite::{SqliteLedger, WAIT};
-use crate::types::{Head, PublicKey, Time};
+use crate::types::{LedgerId, PublicKey, Time};
 use crate::verify::{Basis, By, Report, Verification};
 use std::path::Path;
 
+/// The checks of a ledger, and whose it is taken for. It is opened once, and all that is looked at
+/// is what was then verified.
 pub(super) fn checks(
     common: &Common,
     folders: &Folders,
     path: &Path,
     signer: Option<&PublicKey>,
-) -> Vec<Check> {
+) -> (Vec<Check>, Whose) {
     // Its lines are the report's, which is told here in other words.
     let (asked, witnesses) = (Verify::default(), Vec::new());
-    let report = match verify::verify(common, &asked, witnesses, &mut Output::mute()) {
-        Ok(verified) => verified.report,
-        Err(failure) => return vec![Check::failed(Name::Ledger, failure), clock_alone()],
-    };
-    let view = view(&report, folders, path);
-    let authority = match view.found {
-        Found::Ok => authority(common, signer),
-        Found::Warn | Found::Failed(_) | Found::Skipped => {
-            Check::skipped(Name::KeyAuthority, "it is read by the view")
+    let (found, whose) = match verify::verify(common, &asked, witnesses, &mut Output::mute()) {
+        Ok(Verified { found, evidence }) => match evidence {
+            Some(_) => (found, Whose::Unknown),
+            None => (found, Whose::Own),
+        },
+        Err(failure) => {
+            let failed = Check::failed(Name::Ledger, failure);
+            let memory = memory(folders, path, None);
+            return (vec![failed, memory, clock_alone()], Whose::Unknown);
         }
     };
-    vec![
-        ledger(&report, path),
-        rollback(&report),
-        view,
-        pins(&report),
-        authority,
-        clock(&report, path),
-    ]
+    let report = &found.report;
+    let checks = vec![
+        ledger(report, path),
+        memory(folders, path, report.ledger.as_ref()),
+        rollback(report),
+        match whose {
+            Whose::Own => view(&found, folders),
+            Whose::Unknown => Check::skipped(
+                Name::View,
+                "it is not this machine's own: nothing is kept of it",
+            ),
+        },
+        pins(report),
+        custody::authority(signer, &found.state),
+        clock(&found),
+    ];
+    (checks, whose)
 }
 
-fn authority(common: &Common, signer: Option<&PublicKey>) -> Check {
-    let state = Context::examine(common, &mut Output::mute())
-        .and_then(|context| context.ledger.ask(&Question::default()));
-    match state {
-        Ok(state) => custody::authority(signer, &state),
-        Err(failure) => Check::failed(Name::KeyAuthority, failure),
+/// What is remembered should the view be lost, and which ledger files are this machine's own.
+fn memory(folders: &Folders, path: &Path, ledger: Option<&LedgerId>) -> Check {
+    let listed = || -> Result<(), MemoryError> {
+        OwnFiles::of(folders)?.ledger_at(path)?;
+        Ok(())
+    };
+    if let Err(error) = listed() {
+        return Check::failed(Name::Memory, error.into());
+    }
+    let Some(ledger) = ledger else {
+        return Check::skipped(Name::Memory, "there is no intact event");
+    };
+    match view::seen(folders, ledger) {
+        Ok(Seen {
+            doubt: Some(error), ..
+        }) => Check::failed(Name::Memory, error.into()),
+        Ok(Seen {
+            head: Some(head), ..
+        }) => Check::ok(
+            Name::Memory,
+            format!("the ledger was verified here up to event {}", head.seq),
+        ),
+        Ok(Seen { head: None, .. }) => {
+            let detail = "nothing is remembered of the ledger: it may have been cut back";
+            Check::warn(
+                Name::Memory,
+                detail,
+                "handoff head, kept on another machine",
+            )
+        }
+        Err(error) => Check::failed(Name::Memory, error.into()),
     }
 }
 
@@ -81,12 +116,10 @@ fn ledger(report: &Report, path: &Path) -> Check {
 }
 
 fn rollback(report: &Report) -> Check {
-    let is_other = |kind: &str| ["rollback", "fork"].contains(&kind);
     let mut faults = report.faults.items().iter();
-    if let Some(fault) = faults.find(|fault| is_other(fault.kind)) {
-        let failure = Failure::integrity("rollback", fault.detail.clone());
-        let next = "restore the newer file, or: handoff acknowledge --rollback --reason WHY";
-        return Check::failed(Name::Rollback, failure.next(next));
+    if let Some(fault) = faults.find(|fault| Against::of(fault) == Against::Memory) {
+        let failure = Failure::integrity(fault.kind, fault.detail.clone());
+        return Check::failed(Name::Rollback, failure.next(RESTORE));
     }
     match (report.end.by, report.end.seq) {
         (By::None, _) | (_, None) => Check::warn(
@@ -101,7 +134,8 @@ fn rollback(report: &Report) -> Check {
     }
 }
 
-fn view(report: &Report, folders: &Folders, file: &Path) -> Check {
+fn view(found: &Examination, folders: &Folders) -> Check {
+    let report = &found.report;
     let (Some(id), Some(head)) = (report.ledger, report.head) else {
         return Check::skipped(Name::View, "there is no intact event");
     };
@@ -110,11 +144,12 @@ fn view(report: &Report, folders: &Folders, file: &Path) -> Check {
         Err(error) => return Check::failed(Name::View, error.into()),
     };
     if !path.exists() {
-        let detail = "there is none yet: a rollback before now would not be noticed";
+        let detail = "there is none yet: the next command makes it, by verifying everything";
         return Check::warn(Name::View, detail, "handoff head");
     }
     let anew = "handoff head";
-    let (seq, leaf) = match IndexFile::peek(&path) {
+    let known = IndexFile::peek(&path).and_then(|index| index.map_or(Ok(None), |it| it.head()));
+    let (seq, leaf) = match known {
         Ok(Some(known)) => known,
         Ok(None) => {
             return Check::warn(
@@ -126,9 +161,10 @@ fn view(report: &Report, folders: &Folders, file: &Path) -> Check {
         Err(error) => return Check::warn(Name::View, error.to_string(), anew),
     };
     // The ledger's own word: it may have grown since the report.
-    let own = SqliteLedger::open(file, WAIT).and_then(|store| store.get(seq));
-    match own {
-        Ok(Some(record)) if record.leaf() == leaf => {
+    let mut own = None;
+    let read = (found.opened).records(seq, seq, |_, record| own = Some(record.leaf()));
+    match (read, own) {
+        (Ok(()), Some(own)) if own == leaf => {
             let detail = match seq < head.seq {
                 true => format!(
                     "it is at event {seq}, and is brought to {} when used",
@@ -138,12 +174,12 @@ fn view(report: &Report, folders: &Folders, file: &Path) -> Check {
             };
             Check::ok(Name::View, detail)
         }
-        Ok(_) => {
+        (Ok(()), _) => {
             let message = format!("event {seq}, up to which it was verified, is gone or another");
             let failure = Failure::integrity("rollback", message);
             Check::failed(Name::View, failure.next("handoff verify"))
         }
-        Err(error) => Check::failed(Name::View, LedgerError::from(error).into()),
+        (Err(failure), _) => Check::failed(Name::View, failure),
     }
 }
 
@@ -182,13 +218,15 @@ fn never_set(now: Time) -> Option<Check> {
     })
 }
 
-fn clock(report: &Report, path: &Path) -> Check {
+fn clock(found: &Examination) -> Check {
     let now = clock::now();
     if let Some(check) = never_set(now) {
         return check;
     }
-    let last = report.head.and_then(|head| dated(path, &head));
-    let ahead = last.filter(|last| last.ms().saturating_sub(now.ms()) > AHEAD_MS_MAX);
+    let ahead = found
+        .state
+        .head_time()
+        .filter(|last| last.ms().saturating_sub(now.ms()) > AHEAD_MS_MAX);
     if let Some(ahead) = ahead {
         let detail = format!(
             "it says {now}, and the last event is dated {ahead}: what is dated ahead is unverifiable \
@@ -200,19 +238,11 @@ fn clock(report: &Report, path: &Path) -> Check {
             "set the clock, here or where that was signed",
         );
     }
-    match report.clock_went_back.items().first() {
+    match found.report.clock_went_back.items().first() {
         Some(first) => {
             let detail = format!("{now}; a signer's clock went back, first at event {first}");
             Check::warn(Name::Clock, detail, format!("handoff show {first}"))
         }
         None => Check::ok(Name::Clock, now.to_string()),
     }
-}
-
-/// The time of the last event.
-fn dated(path: &Path, head: &Head) -> Option<Time> {
-    let store = SqliteLedger::open(path, WAIT).ok()?;
-    let record = store.get(head.seq).ok()??;
-    let event = crate::format::decode(record.event_bytes()?).ok()?;
-    Some(event.time)
 }

@@ -1,7 +1,9 @@
 //! `doctor`: whether this machine can keep a ledger, and what to do about what is wrong.
 //!
-//! Nothing is changed, but that a view that is there is brought up to the ledger's head, as any
-//! command does. What is tried out is tried in a scratch folder that is removed.
+//! Nothing is changed: neither the ledger nor what is remembered of it. This machine's own ledger is
+//! opened as every command opens it, which undoes what an interrupted writer left; any other file
+//! is evidence, and looked at by a copy. What is tried out is tried beside an own ledger, in a
+//! scratch folder that is removed.
 
 mod custody;
 mod ledger;
@@ -9,7 +11,7 @@ mod place;
 mod write_path;
 
 use crate::cli::args::Common;
-use crate::cli::context;
+use crate::cli::context::{self, Whose};
 use crate::cli::failures::NO_LEDGER;
 use crate::cli::output::Output;
 use crate::cli::report::{Exit, Failure};
@@ -27,6 +29,7 @@ enum Name {
     KeyCustody,
     KeyAuthority,
     Ledger,
+    Memory,
     View,
     Rollback,
     Pins,
@@ -48,6 +51,7 @@ impl Name {
             Name::KeyCustody => "key_custody",
             Name::KeyAuthority => "key_authority",
             Name::Ledger => "ledger",
+            Name::Memory => "memory",
             Name::View => "view",
             Name::Rollback => "rollback",
             Name::Pins => "pins",
@@ -145,9 +149,18 @@ pub(super) fn run(common: &Common, output: &mut Output) -> Result<Exit, Failure>
     checks.extend(key_checks);
     match context::find(common, &cwd) {
         Ok(path) => {
-            checks.extend(ledger::checks(common, &folders, &path, signer.as_ref()));
-            checks.extend(place::of_ledger(&path));
-            checks.push(write_path::check(path.parent().unwrap_or(&cwd)));
+            // What lies beside the file may be gone once it was opened.
+            let place = place::of_ledger(&path);
+            let (found, whose) = ledger::checks(common, &folders, &path, signer.as_ref());
+            checks.extend(found);
+            checks.extend(place);
+            checks.push(match whose {
+                Whose::Own => write_path::check(path.parent().unwrap_or(&cwd)),
+                Whose::Unknown => {
+                    let detail = "it is not this machine's own ledger: nothing is written there";
+                    Check::skipped(Name::WritePath, detail)
+                }
+            });
         }
         Err(failure) => {
             let none = failure.code == NO_LEDGER;
