@@ -13,7 +13,7 @@ use crate::hash;
 use crate::state::{Fact, State, Support};
 use crate::types::{Ascending, ClaimId, Digest, Seq, Text, Value};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The boundary record of a session. Members stand in canonical order.
 #[derive(Debug, Clone, Serialize)]
@@ -77,10 +77,19 @@ impl Boundary {
                 .map(bound_support)
                 .collect()
         };
+        let mut relying: BTreeMap<Seq, BTreeSet<&ClaimId>> = BTreeMap::new();
+        for support in own(since(state.supports(), session), session) {
+            for axis in &support.body.needs {
+                relying
+                    .entry(*axis)
+                    .or_default()
+                    .insert(&support.body.claim);
+            }
+        }
         Some(Boundary {
             ambient: entries(&own_session.ambient, session),
             axes: own(since(state.axes(), session), session)
-                .filter_map(|axis| bound_axis(state, axis))
+                .filter_map(|axis| bound_axis(state, axis, relying.remove(&axis.seq)))
                 .collect(),
             begun: entries(since(&state.begun, session), session),
             claims: supports(false),
@@ -149,14 +158,16 @@ fn entries<'a, T: Clone + 'a>(
         .collect()
 }
 
-fn bound_axis(state: &State, axis: &Fact<AxisRecorded>) -> Option<BoundAxis> {
+fn bound_axis(
+    state: &State,
+    axis: &Fact<AxisRecorded>,
+    relying: Option<BTreeSet<&ClaimId>>,
+) -> Option<BoundAxis> {
     let receipt = state.receipts().get(&axis.body.receipt)?;
-    let relies = own(since(state.supports(), axis.session), axis.session)
-        .filter(|support| support.body.needs.contains(&axis.seq))
-        .map(|support| support.body.claim.clone());
+    let relying = relying.into_iter().flatten().cloned();
     Some(BoundAxis {
         body: axis.body.clone(),
-        load_bearing_for: Ascending::from_unordered(relies),
+        load_bearing_for: Ascending::from_unordered(relying),
         probe_digest: receipt.body.probe_digest,
         redacted: receipt.body.redacted.clone(),
         seq: axis.seq,

@@ -81,7 +81,7 @@ fn judgement(text: &str) -> Result<Refusal, LedgerError> {
 
 pub(crate) fn row(before: &State, event: &VerifiedEvent, refusal: Option<&Refusal>) -> IndexRow {
     let seq = event.event().seq;
-    let entry = slice::entry(before, event.event(), refusal.is_some());
+    let entry = slice::entry(before, event.event(), refusal);
     let mut add: Vec<_> = entry
         .add
         .iter()

@@ -5,14 +5,16 @@
 
 use crate::chain::VerifiedEvent;
 use crate::event::{
-    AxisRecorded, Body, ClaimFlagged, ClaimPromoted, ClaimRetracted, ClaimVerified, Event,
-    FORMAT_VERSION, KeyAuthorized, KeyRevoked, LedgerOpened, LedgerUpgraded, ProbeReceipt,
+    AxisRecorded, Body, ClaimDiscarded, ClaimFlagged, ClaimPromoted, ClaimRetracted, ClaimVerified,
+    Event, FORMAT_VERSION, KeyAuthorized, KeyRevoked, LedgerOpened, LedgerUpgraded, ProbeReceipt,
     RULES_VERSION, Role, SessionOpened,
 };
-use crate::rules::{self, Refusal};
+use crate::lineage::Sessions;
+use crate::observation;
+use crate::rules::{self, Refusal, Rule};
 use crate::state::{Claim, End, Fact, Key, Ledger, Revocation, Said, Session, State, Support};
 use crate::types::{ClaimId, Leaf, LedgerId, Name, PublicKey, Seq, Text};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl State {
     /// Judges an event on the state just before it, and takes it in.
@@ -43,18 +45,13 @@ impl State {
         match refusal {
             _ if self.undetermined.is_some() => {}
             Some(refusal) => {
+                if refusal.rule == Rule::Boundary {
+                    *self.wrong_seals.entry(event.session).or_default() += 1;
+                }
                 self.refused.insert(event.seq, refusal);
             }
             None => self.take_in(event, leaf),
         }
-    }
-
-    /// Judges nothing after the last event taken in; whether that is new.
-    pub(crate) fn give_up(&mut self) -> bool {
-        let last = self.head.map(|(seq, ..)| seq);
-        let is_new = self.undetermined.is_none() && last.is_some();
-        self.undetermined = self.undetermined.or(last);
-        is_new
     }
 
     fn take_in(&mut self, event: &Event, leaf: Leaf) {
@@ -78,11 +75,19 @@ impl State {
             }
             Body::AmbientDeclared(body) => {
                 if let Some(session) = self.sessions.get_mut(&event.session) {
+                    for entry in &body.entries {
+                        let allowed = session.allowed.entry(entry.name.clone());
+                        allowed.or_insert(event.seq);
+                    }
                     session.ambient.push(fact(event, body.clone()));
                 }
             }
             Body::BoundaryReverified(body) => {
                 if let Some(session) = self.sessions.get_mut(&event.session) {
+                    for (index, entry) in body.entries.iter().enumerate() {
+                        let told = session.told.entry(entry.axis).or_default();
+                        told.push((session.reverified.len(), index));
+                    }
                     session.reverified.push(fact(event, body.clone()));
                 }
             }
@@ -100,10 +105,7 @@ impl State {
             Body::ClaimVerified(body) => self.supported(event, Support::verified(body)),
             Body::ClaimPromoted(body) => self.claim_promoted(event, body),
             Body::ClaimFlagged(body) => self.claim_flagged(event, body),
-            Body::ClaimDiscarded(body) => {
-                self.spoken_of(&body.claim).discards.push(event.seq);
-                self.discards.insert(event.seq, fact(event, body.clone()));
-            }
+            Body::ClaimDiscarded(body) => self.claim_discarded(event, body),
             Body::ClaimPromotionRefused(body) => {
                 self.spoken_of(&body.claim)
                     .promotions_refused
@@ -158,6 +160,7 @@ impl State {
 
     fn enrol(&mut self, event: &Event, id: PublicKey, label: &Name, roles: Vec<Role>) {
         let (label, authorized, by) = (label.clone(), event.seq, event.key);
+        self.labels.insert(label.clone());
         self.keys.insert(
             id,
             Key {
@@ -201,11 +204,57 @@ impl State {
             }
         }
         self.void = void;
+        self.bind_anew();
+    }
+
+    /// What binds each id, once other events are void than were.
+    fn bind_anew(&mut self) {
+        for stated in self.stated.values_mut() {
+            stated.open.clear();
+        }
+        for claim in self.claims.values_mut() {
+            let stands = |seq: &Seq| !self.void.contains(seq);
+            claim.first_support = claim.supports.iter().copied().find(stands);
+            let newest = claim.flags.iter().rev().copied().find(stands);
+            let discards = claim.discards.iter().filter(|seq| stands(seq));
+            let mut discards = discards.filter_map(|seq| self.discards.get(seq));
+            let is_discarded = discards.any(|discard| discard.body.flag == newest);
+            claim.open_flag = newest.filter(|_| !is_discarded);
+            if let Some(flag) = claim.open_flag.and_then(|flag| self.flags.get(&flag)) {
+                let stated = self.stated.entry(flag.body.statement.clone());
+                stated.or_default().open.insert(flag.seq);
+            }
+        }
+    }
+
+    /// Nothing is open under an id any more.
+    fn close_flag(&mut self, claim: &ClaimId) {
+        let open = self
+            .claims
+            .get_mut(claim)
+            .and_then(|it| it.open_flag.take());
+        let flag = open.and_then(|flag| self.flags.get(&flag));
+        if let Some(flag) = flag
+            && let Some(stated) = self.stated.get_mut(&flag.body.statement)
+        {
+            stated.open.remove(&flag.seq);
+        }
     }
 
     fn session_opened(&mut self, event: &Event, body: &SessionOpened) {
+        let mut ancestors = Sessions::default();
+        // The newest first: most often it has the others' ancestors too.
+        for inherited in body.inherits.iter().rev() {
+            if !self.is_in(&ancestors, *inherited) {
+                ancestors.extend(&self.lineage_of(*inherited));
+            }
+        }
+        self.openings.push(event.seq);
         let session = Session {
             opened: fact(event, body.clone()),
+            ancestors,
+            allowed: BTreeMap::new(),
+            told: BTreeMap::new(),
             end: None,
             ambient: Vec::new(),
             reverified: Vec::new(),
@@ -222,13 +271,21 @@ impl State {
 
     fn probe_receipt(&mut self, event: &Event, body: &ProbeReceipt) {
         let probe = (event.session, body.probe_digest);
-        self.receipts_of.entry(probe).or_default().insert(event.seq);
+        let receipts = self.receipts_of.entry(probe).or_default();
+        let failed = self.failed.entry(body.probe_digest).or_default();
+        if let Some(before) = receipts.last() {
+            failed.remove(before);
+        }
+        if observation::has_finished(body) && !observation::is_successful(body) {
+            failed.insert(event.seq, event.session);
+        }
+        receipts.insert(event.seq);
         self.receipts.insert(event.seq, fact(event, body.clone()));
     }
 
     fn axis_recorded(&mut self, event: &Event, body: &AxisRecorded) {
-        let name = (event.session, body.axis.clone());
-        self.axes_named.entry(name).or_default().insert(event.seq);
+        let named = self.axes_named.entry(body.axis.clone()).or_default();
+        named.entry(event.session).or_default().insert(event.seq);
         self.axes.insert(event.seq, fact(event, body.clone()));
     }
 
@@ -240,12 +297,25 @@ impl State {
     }
 
     fn claim_flagged(&mut self, event: &Event, body: &ClaimFlagged) {
-        self.spoken_of(&body.claim).flags.push(event.seq);
-        self.stated
-            .entry(body.statement.clone())
-            .or_default()
-            .insert(body.claim.clone());
+        // The rules let nothing be flagged on void ground: the flag is open.
+        self.close_flag(&body.claim);
+        let claim = self.spoken_of(&body.claim);
+        claim.flags.push(event.seq);
+        claim.open_flag = Some(event.seq);
+        claim.flagged_by.entry(event.key).or_insert(event.seq);
+        let stated = self.stated.entry(body.statement.clone()).or_default();
+        stated.ids.insert(body.claim.clone());
+        stated.open.insert(event.seq);
         self.flags.insert(event.seq, fact(event, body.clone()));
+    }
+
+    fn claim_discarded(&mut self, event: &Event, body: &ClaimDiscarded) {
+        let claim = self.spoken_of(&body.claim);
+        claim.discards.push(event.seq);
+        if body.flag.is_some() && claim.open_flag == body.flag {
+            self.close_flag(&body.claim);
+        }
+        self.discards.insert(event.seq, fact(event, body.clone()));
     }
 
     fn claim_retracted(&mut self, event: &Event, body: &ClaimRetracted) {
@@ -259,9 +329,16 @@ impl State {
     fn supported(&mut self, event: &Event, mut support: Support) {
         let from = support.from.iter();
         support.from_bound_by = from.map(|claim| self.bound_by(claim)).collect();
-        self.spoken_of(&support.claim).supports.push(event.seq);
+        for name in support.needs.iter().filter_map(|axis| self.axes.get(axis)) {
+            let needed = (event.session, name.body.axis.clone());
+            let claim = || support.claim.clone();
+            self.needed.entry(needed).or_insert_with(claim);
+        }
+        let claim = self.spoken_of(&support.claim);
+        claim.supports.push(event.seq);
+        claim.first_support = claim.first_support.or(Some(event.seq));
         let stated = self.stated.entry(support.statement.clone()).or_default();
-        stated.insert(support.claim.clone());
+        stated.ids.insert(support.claim.clone());
         self.supports.insert(event.seq, fact(event, support));
     }
 

@@ -10,6 +10,7 @@
 //! A file directly under `src/` is pure: no clock, no randomness, no file, no process, no printing.
 //! A folder touches the world. `ledger-format.md` is the normative text of the format.
 
+mod admissible;
 pub mod append;
 pub mod bodies;
 mod body_checks;
@@ -30,6 +31,7 @@ pub mod fold;
 pub mod format;
 pub mod hash;
 pub mod key;
+mod lineage;
 pub mod lists;
 pub mod merkle;
 pub mod merkle_proof;

@@ -1,6 +1,8 @@
 //! What a session observed of an axis, and the verdict that gives: rules 16 and 17.
 
-use crate::event::{AxisRecorded, BoundaryReverified, Comparison, NotProbedWhy, ProbeReceipt};
+use crate::event::{
+    AxisRecorded, BoundaryReverified, Comparison, NotProbedWhy, ProbeReceipt, ReverifiedEntry,
+};
 use crate::probe_spec::{self, Check, Outcome};
 use crate::state::{Fact, State};
 use crate::types::{Seq, Time, Value};
@@ -52,16 +54,29 @@ pub(crate) fn observation(
         }
         Some(receipt) => observed(state, record, receipt, at),
         None => {
-            let told = |event: &&Fact<BoundaryReverified>| {
+            let counts = |(event, _): &Told<'_>| {
                 at_most.is_none_or(|at_most| event.seq <= at_most)
                     && (voided == Voided::Counts || !state.is_void(event.seq))
             };
-            let session = state.sessions().get(&session);
-            let reverified = session.map(|session| session.reverified.as_slice());
-            let mut told = reverified.unwrap_or_default().iter().rev().filter(told);
-            not_observed(state, record, &mut told, at)
+            let newest = told(state, session, axis).find(counts);
+            not_observed(state, record, newest, at)
         }
     }
+}
+
+/// A reverification, and its entry for an axis.
+type Told<'a> = (&'a Fact<BoundaryReverified>, &'a ReverifiedEntry);
+
+/// What a session's reverifications say of an axis, newest first.
+fn told(state: &State, session: Seq, axis: Seq) -> impl Iterator<Item = Told<'_>> {
+    let session = state.sessions().get(&session);
+    session.into_iter().flat_map(move |session| {
+        let places = session.told.get(&axis).into_iter().flatten().rev();
+        places.filter_map(|(event, entry)| {
+            let event = session.reverified.get(*event)?;
+            Some((event, event.body.entries.get(*entry)?))
+        })
+    })
 }
 
 /// The verdict that one receipt gives on an axis.
@@ -104,17 +119,14 @@ fn observed(
     }
 }
 
-/// The verdict on an axis that the session has no receipt of, by what its reverifications, newest
-/// first, say instead.
+/// The verdict on an axis that the session has no receipt of, by what its newest reverification
+/// says instead.
 fn not_observed(
     state: &State,
     record: &Fact<AxisRecorded>,
-    reverified: &mut dyn Iterator<Item = &Fact<BoundaryReverified>>,
+    newest: Option<Told<'_>>,
     at: Time,
 ) -> AxisVerdict {
-    let newest = reverified
-        .flat_map(|event| event.body.entries.iter().map(move |entry| (event, entry)))
-        .find(|(_, entry)| entry.axis == record.seq);
     let Some((event, entry)) = newest else {
         return unobserved(Reason::NotProbed);
     };

@@ -1,9 +1,9 @@
 //! What an axis's name stands for in a session.
 
 use crate::event::AxisRecorded;
+use crate::lineage::Sessions;
 use crate::state::{Fact, State};
 use crate::types::{AxisName, Seq};
-use std::collections::BTreeSet;
 
 /// What a name stands for in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,17 +19,19 @@ pub enum Resolved {
 /// Rule 4: this session's latest record of a name, else an inherited one. A record shadows those of
 /// its session's ancestors; several left that differ in probe, value or comparator are ambiguous.
 pub fn resolve(state: &State, session: Seq, name: &AxisName) -> Resolved {
-    let recorded = |session: &Seq| state.latest_axis(*session, name);
-    let mut left: Vec<&Fact<AxisRecorded>> =
-        state.lineage(session).iter().filter_map(recorded).collect();
-    let shadowed: BTreeSet<Seq> = (left.iter())
-        .flat_map(|record| {
-            let mut ancestors = state.lineage(record.session);
-            ancestors.remove(&record.session);
-            ancestors
-        })
+    let sessions = state.axes_named.get(name).into_iter().flatten();
+    let mut left: Vec<&Fact<AxisRecorded>> = sessions
+        .filter(|(recording, _)| state.inherits(session, **recording))
+        .filter_map(|(recording, _)| state.latest_axis(*recording, name))
         .collect();
-    left.retain(|record| !shadowed.contains(&record.session));
+    let mut shadowed = Sessions::default();
+    for session in left
+        .iter()
+        .filter_map(|it| state.sessions().get(&it.session))
+    {
+        shadowed.extend(&session.ancestors);
+    }
+    left.retain(|record| !state.is_in(&shadowed, record.session));
     let what = |seq: Seq| {
         let record = state.axes().get(&seq)?;
         let receipt = state.receipts().get(&record.body.receipt)?;

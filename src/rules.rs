@@ -144,6 +144,10 @@ closed! {
     }
 }
 
+/// How many seals of a session may bind something else than its boundary. Each takes a look at all
+/// that the session said.
+pub(crate) const WRONG_SEALS_MAX: usize = 8;
+
 /// Why an event is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}: {detail}")]
@@ -401,7 +405,7 @@ fn authorize(state: &State, event: &Event, body: &KeyAuthorized) -> Result<(), R
     if let Err(fault) = key::check(&body.key) {
         return refuse(Rule::KeyWeak, format!("key {}: {fault}", body.key.short()));
     }
-    let taken = state.keys().values().any(|key| key.label == body.label);
+    let taken = state.labels.contains(&body.label);
     require(!taken, Rule::LabelInUse, || {
         format!("another key is called {}", body.label)
     })
@@ -471,6 +475,11 @@ fn seal(state: &State, event: &Event, body: &SessionSealed) -> Result<(), Refusa
     require(session.acted || inherits, Rule::NothingToSeal, || {
         "the session has nothing of its own and inherits nothing".into()
     })?;
+    require(
+        state.wrong_seals(event.session) < WRONG_SEALS_MAX,
+        Rule::Boundary,
+        || format!("{WRONG_SEALS_MAX} seals of it were refused; it can be abandoned"),
+    )?;
     let boundary = Boundary::of(state, event.session);
     let expected = boundary.map(|boundary| (boundary.digest(), boundary.counts()));
     let found = Some((Some(body.boundary_digest), body.counts.clone()));

@@ -11,7 +11,6 @@ use crate::rules_evidence::{bracketed, dangling, evidence, is_latest, own_receip
 use crate::state::{Fact, State, Support};
 use crate::types::{ClaimId, Digest, PublicKey, Seq, Text};
 use crate::verdict::{self, Asked, Judge};
-use std::collections::BTreeSet;
 
 /// Rule 3: a verified claim rests on successful receipts, and on axes held around them.
 pub(crate) fn verified(state: &State, event: &Event, body: &ClaimVerified) -> Result<(), Refusal> {
@@ -90,21 +89,20 @@ fn support(state: &State, event: &Event, support: &Support) -> Result<(), Refusa
     let (Some(first), Some(last)) = ends else {
         return Ok(());
     };
-    let lineage = state.lineage(event.session);
     for axis in &support.needs {
-        needed(state, event, *axis, &lineage)?;
+        needed(state, event, *axis)?;
         bracketed(state, event, *axis, (first, last))?;
     }
     derived(state, event, &support.from)
 }
 
 /// Rules 4 and 5: a needed axis is of the lineage, not void and not allowlisted.
-fn needed(state: &State, event: &Event, axis: Seq, lineage: &BTreeSet<Seq>) -> Result<(), Refusal> {
+fn needed(state: &State, event: &Event, axis: Seq) -> Result<(), Refusal> {
     let Some(record) = state.axes().get(&axis) else {
         return dangling("axis", axis);
     };
     require(
-        lineage.contains(&record.session),
+        state.inherits(event.session, record.session),
         Rule::AxisNotInLineage,
         || {
             format!(
@@ -373,16 +371,12 @@ pub(crate) fn four_eyes(
     if !state.ledger().is_some_and(|ledger| ledger.policy.four_eyes) {
         return Ok(());
     }
-    let stating = state.stated.get(&flag.body.statement).into_iter().flatten();
-    let mut signed = stating
-        .filter_map(|claim| state.claims().get(claim))
-        .flat_map(|claim| &claim.flags)
-        .filter_map(|flag| state.flags().get(flag))
-        .filter(|flag| flag.key == *key);
+    let mut signed = (state.ids_stating(&flag.body.statement))
+        .filter_map(|claim| state.claims().get(claim)?.flagged_by.get(key));
     match signed.next() {
         Some(flag) => refuse(
             Rule::FourEyes,
-            format!("key {} signed flag {} itself", key.short(), flag.seq),
+            format!("key {} signed flag {flag} itself", key.short()),
         ),
         None => Ok(()),
     }

@@ -232,19 +232,13 @@ pub(crate) fn bracketed(
 
 /// Rule 5: ambient and load-bearing are a partition.
 pub(crate) fn ambient(state: &State, event: &Event, body: &AmbientDeclared) -> Result<(), Refusal> {
-    // A session's supports follow its opening.
-    let since = state.supports().range(event.session..);
-    let supports = since.map(|(_, support)| support);
-    for support in supports.filter(|support| support.session == event.session) {
-        for axis in &support.body.needs {
-            let name = verdict::axis_name(state, *axis);
-            let allowed = body.entries.iter().find(|entry| Some(&entry.name) == name);
-            if let Some(entry) = allowed {
-                return refuse(
-                    Rule::AmbientLoadBearing,
-                    format!("{} is load-bearing for {}", entry.name, support.body.claim),
-                );
-            }
+    for entry in &body.entries {
+        let needed = (event.session, entry.name.clone());
+        if let Some(claim) = state.needed.get(&needed) {
+            return refuse(
+                Rule::AmbientLoadBearing,
+                format!("{} is load-bearing for {claim}", entry.name),
+            );
         }
     }
     Ok(())
@@ -257,13 +251,12 @@ pub(crate) fn reverified(
     event: &Event,
     body: &BoundaryReverified,
 ) -> Result<(), Refusal> {
-    let lineage = state.lineage(event.session);
     for entry in &body.entries {
         let Some(axis) = state.axes().get(&entry.axis) else {
             return dangling("axis", entry.axis);
         };
         require(
-            lineage.contains(&axis.session),
+            state.inherits(event.session, axis.session),
             Rule::AxisNotInLineage,
             || format!("axis {} is not of the session's lineage", entry.axis),
         )?;

@@ -9,7 +9,7 @@
 use crate::chain::VerifiedEvent;
 use crate::event::{Body, Event};
 use crate::hash;
-use crate::rules::Refusal;
+use crate::rules::{Refusal, Rule, WRONG_SEALS_MAX};
 use crate::slice_closure::Closure;
 use crate::state::State;
 use crate::types::{AxisName, ClaimId, Digest, Seq, Text};
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 pub enum Subject {
     /// Everything of the ledger itself and its keys.
     Ledger,
-    /// A session's opening, end and ambient declarations.
+    /// A session's opening, end and ambient declarations, and the seals that were refused.
     Session(Seq),
     /// A session's reverifications.
     Reverified(Seq),
@@ -235,11 +235,18 @@ pub struct Entry {
 }
 
 /// What an event changes in the index, given the state just before it (or a slice that answers
-/// [`Question::of`] it) and whether it was refused: nothing if it was, and nothing past an upgrade
-/// that this program cannot judge beyond.
-pub fn entry(before: &State, event: &Event, refused: bool) -> Entry {
+/// [`Question::of`] it) and why it was refused: nothing if it was, but that wrong seals are
+/// counted, and nothing past an upgrade that this program cannot judge beyond.
+pub fn entry(before: &State, event: &Event, refusal: Option<&Refusal>) -> Entry {
     let mut entry = Entry::default();
-    if refused || before.undetermined().is_some() {
+    if before.undetermined().is_some() {
+        return entry;
+    }
+    if let Some(refusal) = refusal {
+        let counts = before.wrong_seals(event.session) < WRONG_SEALS_MAX;
+        if refusal.rule == Rule::Boundary && counts {
+            entry.add.push(Subject::Session(event.session));
+        }
         return entry;
     }
     if event.session != Seq::ZERO {

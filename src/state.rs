@@ -12,6 +12,7 @@ use crate::event::{
     ClaimFlagged, ClaimPromotionRefused, ClaimRetracted, Policy, ProbeBegun, ProbeReceipt, Role,
     SessionOpened,
 };
+use crate::lineage::Sessions;
 use crate::probe_spec::Comparator;
 use crate::rules::Refusal;
 use crate::types::{
@@ -88,6 +89,13 @@ pub struct Session {
     pub reverified: Vec<Fact<BoundaryReverified>>,
     /// Its receipts, begun probes, gates and reverifications: whether it did anything at all.
     pub acted: bool,
+    /// The sealed sessions that it inherits, transitively.
+    pub(crate) ancestors: Sessions,
+    /// The first of its declarations to cover a name. A session is one key's, and nothing but the
+    /// key voids a declaration: no later one stands when the first is void.
+    pub(crate) allowed: BTreeMap<AxisName, Seq>,
+    /// Where its reverifications speak of an axis: which of them, and which entry.
+    pub(crate) told: BTreeMap<Seq, Vec<(usize, usize)>>,
 }
 
 /// How a session ended.
@@ -133,6 +141,21 @@ pub struct Claim {
     pub retractions: Vec<Seq>,
     /// Its refused promotions.
     pub promotions_refused: Vec<Seq>,
+    /// Its open flag, if there is one.
+    pub(crate) open_flag: Option<Seq>,
+    /// The first of its supports that is not void.
+    pub(crate) first_support: Option<Seq>,
+    /// Who flagged it, each by the first flag.
+    pub(crate) flagged_by: BTreeMap<PublicKey, Seq>,
+}
+
+/// Where a statement was made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Stated {
+    /// The ids that a support or flag with it was ever recorded of.
+    pub(crate) ids: BTreeSet<ClaimId>,
+    /// The open flags that make it.
+    pub(crate) open: BTreeSet<Seq>,
 }
 
 /// Who said a lawful event, and what it cites through a receipt, an axis or a flag.
@@ -154,13 +177,21 @@ pub struct State {
     /// What of it is void by the revocations so far.
     pub(crate) void: BTreeSet<Seq>,
     pub(crate) keys: BTreeMap<PublicKey, Key>,
+    pub(crate) labels: BTreeSet<Name>,
+    /// The sessions in the order of their openings: a session's number is its place here.
+    pub(crate) openings: Vec<Seq>,
     pub(crate) sessions: BTreeMap<Seq, Session>,
     pub(crate) begun: BTreeMap<Seq, Fact<ProbeBegun>>,
     pub(crate) receipts: BTreeMap<Seq, Fact<ProbeReceipt>>,
     pub(crate) receipts_of: BTreeMap<(Seq, Digest), BTreeSet<Seq>>,
+    /// Of each probe the runs that finished unsuccessfully and are their session's latest, with it.
+    pub(crate) failed: BTreeMap<Digest, BTreeMap<Seq, Seq>>,
     pub(crate) axes: BTreeMap<Seq, Fact<AxisRecorded>>,
-    pub(crate) axes_named: BTreeMap<(Seq, AxisName), BTreeSet<Seq>>,
+    /// The records of a name, by session.
+    pub(crate) axes_named: BTreeMap<AxisName, BTreeMap<Seq, BTreeSet<Seq>>>,
     pub(crate) supports: BTreeMap<Seq, Fact<Support>>,
+    /// The first claim that a session's supports need an axis of a name for.
+    pub(crate) needed: BTreeMap<(Seq, AxisName), ClaimId>,
     pub(crate) flags: BTreeMap<Seq, Fact<ClaimFlagged>>,
     pub(crate) discards: BTreeMap<Seq, Fact<ClaimDiscarded>>,
     pub(crate) promotions_refused: BTreeMap<Seq, Fact<ClaimPromotionRefused>>,
@@ -168,10 +199,12 @@ pub struct State {
     pub(crate) gates: BTreeMap<Seq, Fact<ActionGated>>,
     pub(crate) finished: BTreeMap<Seq, Fact<ActionFinished>>,
     pub(crate) claims: BTreeMap<ClaimId, Claim>,
-    pub(crate) stated: BTreeMap<Text, BTreeSet<ClaimId>>,
+    pub(crate) stated: BTreeMap<Text, Stated>,
     pub(crate) erased: BTreeMap<Digest, Seq>,
     pub(crate) acknowledged: Option<Seq>,
     pub(crate) refused: BTreeMap<Seq, Refusal>,
+    /// How many of them are seals of a session with another boundary than its own.
+    pub(crate) wrong_seals: BTreeMap<Seq, usize>,
     pub(crate) clock_went_back: Vec<Seq>,
 }
 
@@ -310,18 +343,52 @@ impl State {
         self.keys.get(key).is_some_and(|key| key.revoked.is_none())
     }
 
+    /// How many seals of a session were refused for their boundary.
+    pub(crate) fn wrong_seals(&self, session: Seq) -> usize {
+        self.wrong_seals.get(&session).copied().unwrap_or_default()
+    }
+
     /// The session and every sealed one it inherits, transitively.
     pub fn lineage(&self, session: Seq) -> BTreeSet<Seq> {
-        let mut lineage = BTreeSet::new();
-        let mut left = vec![session];
-        while let Some(seq) = left.pop() {
-            if let Some(session) = self.sessions.get(&seq)
-                && lineage.insert(seq)
-            {
-                left.extend(session.opened.body.inherits.iter());
-            }
+        self.listed(&self.lineage_of(session))
+    }
+
+    /// The lineage of a session; empty if there is no such session.
+    pub(crate) fn lineage_of(&self, session: Seq) -> Sessions {
+        let Some(known) = self.sessions.get(&session) else {
+            return Sessions::default();
+        };
+        let mut lineage = known.ancestors.clone();
+        if let Some(number) = self.number(session) {
+            lineage.insert(number);
         }
         lineage
+    }
+
+    /// The openings of sessions.
+    pub(crate) fn listed(&self, sessions: &Sessions) -> BTreeSet<Seq> {
+        let openings = sessions.numbers();
+        openings
+            .filter_map(|number| self.openings.get(number))
+            .copied()
+            .collect()
+    }
+
+    /// The number of a session: how many were opened before it.
+    pub(crate) fn number(&self, session: Seq) -> Option<usize> {
+        self.openings.binary_search(&session).ok()
+    }
+
+    /// Whether a session is in a set of them.
+    pub(crate) fn is_in(&self, sessions: &Sessions, session: Seq) -> bool {
+        self.number(session)
+            .is_some_and(|number| sessions.contains(number))
+    }
+
+    /// Whether a session is in the lineage of another.
+    pub(crate) fn inherits(&self, session: Seq, ancestor: Seq) -> bool {
+        let known = self.sessions.get(&session);
+        known.is_some_and(|known| session == ancestor || self.is_in(&known.ancestors, ancestor))
     }
 
     /// The sealed sessions that no sealed session inherits: what a session inherits by default.
@@ -363,65 +430,41 @@ impl State {
 
     /// The newest record of a name in a session that is not void.
     pub fn latest_axis(&self, session: Seq, name: &AxisName) -> Option<&Fact<AxisRecorded>> {
-        let records = self.axes_named.get(&(session, name.clone()))?;
+        let records = self.axes_named.get(name)?.get(&session)?;
         let newest = records.iter().rev().find(|seq| !self.is_void(**seq))?;
         self.axes.get(newest)
     }
 
     /// Whether a session's unvoided declarations cover a name.
     pub fn is_ambient(&self, session: Seq, name: &AxisName) -> bool {
-        let declared = self
-            .sessions
-            .get(&session)
-            .map(|session| session.ambient.as_slice());
-        declared.unwrap_or_default().iter().any(|declaration| {
-            declaration
-                .body
-                .entries
-                .iter()
-                .any(|entry| entry.name == *name)
-                && !self.is_void(declaration.seq)
-        })
+        let session = self.sessions.get(&session);
+        let first = session.and_then(|session| session.allowed.get(name));
+        first.is_some_and(|first| !self.is_void(*first))
     }
 
     /// Whether a flag is open: neither void, nor discarded, nor replaced by one that is not void.
     pub fn is_open(&self, flag: Seq) -> bool {
-        let Some(fact) = self.flags.get(&flag) else {
-            return false;
-        };
-        let Some(claim) = self.claims.get(&fact.body.claim) else {
-            return false;
-        };
-        if self.is_void(flag) {
-            return false;
-        }
-        let mut later = claim.flags.iter().rev().take_while(|later| **later > flag);
-        if later.any(|later| !self.is_void(*later)) {
-            return false;
-        }
-        let discarded = claim.discards.iter().any(|discard| {
-            self.discards
-                .get(discard)
-                .is_some_and(|fact| fact.body.flag == Some(flag))
-                && !self.is_void(*discard)
-        });
-        !discarded
+        let claim = self.flags.get(&flag).map(|fact| &fact.body.claim);
+        let claim = claim.and_then(|claim| self.claims.get(claim));
+        claim.is_some_and(|claim| claim.open_flag == Some(flag))
     }
 
     /// The open flag of an id, if it has one.
     pub fn open_flag(&self, claim: &ClaimId) -> Option<&Fact<ClaimFlagged>> {
-        let flags = &self.claims.get(claim)?.flags;
-        let open = flags.iter().rev().find(|flag| self.is_open(**flag))?;
-        self.flags.get(open)
+        self.flags.get(&self.claims.get(claim)?.open_flag?)
     }
 
     /// The open flags of an exact statement, under whatever id.
     pub fn open_flags_stating(&self, statement: &Text) -> Vec<&Fact<ClaimFlagged>> {
-        let claims = self.stated.get(statement).into_iter().flatten();
-        claims
-            .filter_map(|claim| self.open_flag(claim))
-            .filter(|flag| flag.body.statement == *statement)
-            .collect()
+        let stated = self.stated.get(statement);
+        let open = stated.into_iter().flat_map(|stated| &stated.open);
+        open.filter_map(|flag| self.flags.get(flag)).collect()
+    }
+
+    /// The ids that a support or flag with a statement was ever recorded of.
+    pub(crate) fn ids_stating(&self, statement: &Text) -> impl Iterator<Item = &ClaimId> {
+        let stated = self.stated.get(statement);
+        stated.into_iter().flat_map(|stated| &stated.ids)
     }
 
     /// The statement that an id keeps, once an unvoided event bound it.
@@ -432,9 +475,7 @@ impl State {
     /// The support or flag that binds an id to its statement: the earliest of those that count.
     pub(crate) fn bound_by(&self, claim: &ClaimId) -> Option<Seq> {
         let claim = self.claims.get(claim)?;
-        let flag = claim.flags.iter().find(|seq| self.is_open(**seq));
-        let support = claim.supports.iter().find(|seq| !self.is_void(**seq));
-        flag.into_iter().chain(support).min().copied()
+        claim.open_flag.into_iter().chain(claim.first_support).min()
     }
 
     /// What a support or a flag states.

@@ -3,14 +3,16 @@
 //! A [`Judge`] looks at a state from one session at one moment. Nothing here changes anything.
 
 use crate::event::ProbeReceipt;
+use crate::lineage::Sessions;
 use crate::lists::closed;
+use crate::observation::unobserved;
 pub use crate::observation::{
     AHEAD_MS_MAX, MAX_AGE_MS_DEFAULT, axis_in, has_finished, is_successful, satisfies,
 };
-use crate::observation::{Voided, observation, unobserved};
 use crate::probe_spec;
 use crate::state::{Fact, State, Support};
-use crate::types::{AxisName, ClaimId, Digest, Seq, Text, Time, Value};
+use crate::types::{AxisName, ClaimId, Digest, Seq, Time, Value};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 closed! {
@@ -144,6 +146,8 @@ pub enum Because {
         /// The failed run.
         receipt: Seq,
     },
+    /// It rests on more supports than are judged for one answer.
+    TooLarge,
     /// It is inherited, and the session has not reverified.
     NotReverified,
     /// It is provisional until its step has succeeded.
@@ -226,7 +230,9 @@ pub struct Judge<'a> {
     state: &'a State,
     session: Option<Seq>,
     asked: Asked,
-    lineage: BTreeSet<Seq>,
+    lineage: Sessions,
+    /// Which axes are held, of those asked about.
+    held: RefCell<BTreeMap<Seq, bool>>,
     obstacle: Option<Obstacle>,
 }
 
@@ -235,16 +241,21 @@ impl<'a> Judge<'a> {
     /// session would inherit that were opened now.
     pub fn new(state: &'a State, session: Option<Seq>, asked: Asked) -> Judge<'a> {
         let lineage = match session {
-            Some(session) => state.lineage(session),
-            None => (state.frontier().into_iter())
-                .flat_map(|sealed| state.lineage(sealed))
-                .collect(),
+            Some(session) => state.lineage_of(session),
+            None => {
+                let mut lineage = Sessions::default();
+                for sealed in state.frontier() {
+                    lineage.extend(&state.lineage_of(sealed));
+                }
+                lineage
+            }
         };
         Judge {
             state,
             session,
             asked,
             lineage,
+            held: RefCell::default(),
             obstacle: None,
         }
     }
@@ -260,8 +271,16 @@ impl<'a> Judge<'a> {
     }
 
     /// The sessions whose conclusions count: the session and the sealed ones it inherits.
-    pub fn lineage(&self) -> &BTreeSet<Seq> {
-        &self.lineage
+    pub fn lineage(&self) -> BTreeSet<Seq> {
+        self.state.listed(&self.lineage)
+    }
+
+    pub(crate) fn is_in_lineage(&self, session: Seq) -> bool {
+        self.state.is_in(&self.lineage, session)
+    }
+
+    pub(crate) fn state(&self) -> &'a State {
+        self.state
     }
 
     fn time(&self) -> Time {
@@ -295,12 +314,9 @@ impl<'a> Judge<'a> {
     /// Whether the session has reverified what it inherits: one `boundary.reverified`, not void.
     pub fn has_reverified(&self) -> bool {
         let session = self.session.and_then(|seq| self.state.sessions().get(&seq));
-        session.is_some_and(|session| {
-            session
-                .reverified
-                .iter()
-                .any(|event| !self.state.is_void(event.seq))
-        })
+        // Nothing but the session's key voids them: no later one stands when the first is void.
+        let first = session.and_then(|session| session.reverified.first());
+        first.is_some_and(|event| !self.state.is_void(event.seq))
     }
 
     /// The verdict on an axis in this session.
@@ -311,144 +327,11 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The claims that the session may act on, by the support that says so: the least fixpoint of
-    /// rule 18, so that a circle supports nothing.
-    pub fn admissible(&self) -> BTreeMap<ClaimId, Seq> {
-        self.fixpoint(self.state.supports().values())
-    }
-
-    /// Of [`Judge::admissible`], these claims and those that they derive from, without a look at
-    /// any other.
-    pub fn admissible_of<'c>(
-        &self,
-        claims: impl IntoIterator<Item = &'c ClaimId>,
-    ) -> BTreeMap<ClaimId, Seq> {
-        let mut supports = BTreeSet::new();
-        let mut seen: BTreeSet<&ClaimId> = BTreeSet::new();
-        let mut left: Vec<&ClaimId> = claims.into_iter().collect();
-        while let Some(claim) = left.pop() {
-            let Some(known) = self
-                .state
-                .claims()
-                .get(claim)
-                .filter(|_| seen.insert(claim))
-            else {
-                continue;
-            };
-            for seq in &known.supports {
-                if let Some(support) = self.state.supports().get(seq) {
-                    supports.insert(*seq);
-                    left.extend(&support.body.from);
-                }
-            }
-        }
-        let supports = supports.into_iter();
-        self.fixpoint(supports.filter_map(|seq| self.state.supports().get(&seq)))
-    }
-
-    /// What follows from supports, ascending.
-    fn fixpoint<'s>(
-        &self,
-        supports: impl Iterator<Item = &'s Fact<Support>>,
-    ) -> BTreeMap<ClaimId, Seq> {
-        let mut admissible = BTreeMap::new();
-        if self.barred().is_some() {
-            return admissible;
-        }
-        let mut waiting: Vec<&Fact<Support>> = supports
-            .filter(|support| self.lineage.contains(&support.session))
-            .collect();
-        loop {
-            let before = waiting.len();
-            waiting.retain(|support| {
-                // One support is enough: of the others nothing need be asked.
-                if admissible.contains_key(&support.body.claim) {
-                    return false;
-                }
-                let mut from = support.body.from.iter();
-                let derived = from.all(|claim| admissible.contains_key(claim));
-                if derived && self.obstacles(support).is_empty() {
-                    admissible.insert(support.body.claim.clone(), support.seq);
-                }
-                !derived
-            });
-            if waiting.len() == before {
-                return admissible;
-            }
-        }
-    }
-
-    /// The claim by which an id or its exact statement is admissible already, if it is.
-    pub fn covering(&self, claim: &ClaimId, statement: &Text) -> Option<ClaimId> {
-        let stating = self.state.stated.get(statement).into_iter().flatten();
-        let stating = stating.filter(|id| self.state.statement(id) == Some(statement));
-        let mut candidates: Vec<&ClaimId> = stating.collect();
-        candidates.push(claim);
-        let admissible = self.admissible_of(candidates.iter().copied());
-        candidates
-            .into_iter()
-            .find(|id| admissible.contains_key(*id))
-            .cloned()
-    }
-
-    /// What stands against a support, beside the claims it is derived from.
-    fn obstacles(&self, support: &Fact<Support>) -> Vec<Because> {
-        let mut because = Vec::new();
-        if self.state.is_void(support.seq) {
-            because.push(Because::Void);
-        } else if let Some(claim) = self.state.restated(&support.body) {
-            let claim = claim.clone();
-            because.push(Because::Statement { claim });
-        }
-        let retracted = self.state.retracted(&support.body.claim);
-        if let Some(retraction) = retracted.filter(|retraction| *retraction > support.seq) {
-            because.push(Because::Retracted { retraction });
-        }
-        if Some(support.session) != self.session && !self.has_reverified() {
-            because.push(Because::NotReverified);
-        }
-        for axis in &support.body.needs {
-            let verdict = self.axis(*axis);
-            if verdict.verdict != Verdict::Held {
-                because.push(Because::Axis {
-                    axis: *axis,
-                    verdict,
-                });
-            }
-        }
-        because.extend(self.counter_evidence(support));
-        because
-    }
-
-    /// A newest run of the support's proof, in a session of the lineage and later than the support,
-    /// that finished unsuccessfully while every needed axis was held there.
-    fn counter_evidence(&self, support: &Fact<Support>) -> Option<Because> {
-        let state = self.state;
-        let proofs: BTreeSet<Digest> = (support.body.receipts.iter())
-            .filter_map(|receipt| state.receipts().get(receipt))
-            .map(|receipt| receipt.body.probe_digest)
-            .collect();
-        for session in &self.lineage {
-            for proof in &proofs {
-                let Some(run) = state.latest_receipt(*session, *proof, None) else {
-                    continue;
-                };
-                let failed = has_finished(&run.body) && !is_successful(&run.body);
-                if run.seq <= support.seq || !failed {
-                    continue;
-                }
-                // What is void still counts here: voidness never opens anything.
-                let held = |axis: &Seq| {
-                    let when = (Some(run.seq), run.time);
-                    let there = observation(state, *axis, *session, when, Voided::Counts);
-                    there.verdict == Verdict::Held
-                };
-                if support.body.needs.iter().all(held) {
-                    return Some(Because::CounterEvidence { receipt: run.seq });
-                }
-            }
-        }
-        None
+    pub(crate) fn is_held(&self, axis: Seq) -> bool {
+        let mut held = self.held.borrow_mut();
+        *held
+            .entry(axis)
+            .or_insert_with(|| self.axis(axis).verdict == Verdict::Held)
     }
 
     /// What the session may think of a claim, given what is [admissible](Judge::admissible).
@@ -465,7 +348,10 @@ impl<'a> Judge<'a> {
                 .support
                 .and_then(|seq| self.state.supports().get(&seq))
         {
-            verdict.because = self.obstacles(support);
+            verdict.because = self.obstacles(support).collect();
+            if self.closure([id]).is_none() {
+                verdict.because.push(Because::TooLarge);
+            }
             let missing = support
                 .body
                 .from
@@ -499,7 +385,7 @@ impl<'a> Judge<'a> {
             return told(ClaimState::Unknown, vec![Because::Unknown], None, None);
         };
         let retracted = state.retracted(id);
-        let in_lineage = |session: Option<Seq>| session.is_some_and(|s| self.lineage.contains(&s));
+        let in_lineage = |session: Option<Seq>| session.is_some_and(|s| self.is_in_lineage(s));
         let support_session = |seq: &Seq| state.supports().get(seq).map(|fact| fact.session);
         let flag_session = |seq: &Seq| state.flags().get(seq).map(|fact| fact.session);
         let supports: Vec<Seq> = (claim.supports.iter().copied())

@@ -152,15 +152,6 @@ impl Verifier {
         self.not_proven.push(what.into());
     }
 
-    /// Judges nothing from here on: it would take too long. That the records are one chain is
-    /// still verified; the state is as beyond an upgrade that this program does not know.
-    pub fn give_up(&mut self) {
-        if self.state.give_up() {
-            let told = "what the events mean: judging them takes longer than their number explains";
-            self.not_proven(told);
-        }
-    }
-
     /// The state of the intact prefix.
     pub fn state(&self) -> &State {
         &self.state

@@ -215,24 +215,3 @@ fn a_list_of_faults_holds_a_thousand_and_their_number() {
     assert_eq!(report.faults.items().len(), FAULTS_MAX);
     assert_eq!(report.faults.total(), 1_200);
 }
-
-#[test]
-fn what_was_given_up_is_blocked_and_still_one_chain() {
-    let root = SigningKey::from_seed([1; 32]);
-    let first = record(&root, None, opened(RULES_VERSION));
-    let second = record(&root, Some((Seq::ZERO, first.leaf())), session());
-    let mut verifier = Verifier::new(Outside::default());
-    verifier.record(Seq::ZERO, &first.0);
-    verifier.give_up();
-    verifier.give_up();
-    verifier.record(Seq(1), &second.0);
-    let (report, state) = verifier.conclude(Basis::Pinned);
-    assert_eq!(report.result, Verification::Undetermined);
-    assert_eq!((report.events, report.undetermined), (2, Some(Seq::ZERO)));
-    assert!(state.sessions().is_empty(), "nothing is judged any more");
-    let told = report.not_proven.iter();
-    assert_eq!(
-        told.filter(|it| it.contains("judging them takes")).count(),
-        1
-    );
-}

@@ -273,10 +273,6 @@ impl Answers for Examined {
         let mut state = State::new();
         self.replay(Seq::ZERO, up_to, &mut |event, refusal, _| {
             state.apply_judged(event, refusal);
-            // What came after was not judged: that it is not refused says nothing.
-            if self.state.undetermined() == Some(event.event().seq) {
-                state.give_up();
-            }
         })?;
         Ok(state)
     }
@@ -408,87 +404,5 @@ impl Answers for AnyLedger {
 
     fn integrity(&self) -> Option<Value> {
         self.answers().integrity()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::append;
-    use crate::event::{LedgerOpened, Policy, SessionOpened};
-    use crate::home::view;
-    use crate::key::SigningKey;
-    use crate::store::sqlite::SqliteLedger;
-    use crate::store::{Store as _, Transaction};
-    use crate::types::Ascending;
-    use std::time::Duration;
-
-    const SESSIONS: u64 = 3;
-
-    /// A ledger of one opening and [`SESSIONS`] sessions.
-    fn ledger(folder: &Path, folders: &Folders) -> PathBuf {
-        let signer = SigningKey::from_seed([7; 32]);
-        let time = "2026-01-01T00:00:00.000Z".parse().unwrap();
-        let body = LedgerOpened {
-            name: "ledger".parse().unwrap(),
-            nonce: Digest([1; 32]),
-            policy: Policy {
-                asserted_values: false,
-                four_eyes: false,
-            },
-            rules: crate::event::RULES_VERSION,
-        };
-        let (record, _) = append::genesis(&signer, time, body.into()).unwrap();
-        let path = folder.join("ledger.db");
-        let begin = |ledger: &mut SqliteLedger| {
-            ledger
-                .transact(|tx: &mut dyn Transaction| tx.append(std::slice::from_ref(&record), &[]))
-        };
-        let (store, ()) = SqliteLedger::create(&path, Duration::ZERO, begin).unwrap();
-        let mut own = view::over(store, folders).unwrap();
-        let opened = || SessionOpened {
-            agent: "agent".parse().unwrap(),
-            purpose: None,
-            inherits: Ascending::from_unordered([]),
-            scope: Digest([2; 32]),
-        };
-        for _ in 0..SESSIONS {
-            let written = own.append(
-                &signer,
-                || time,
-                &Question::default(),
-                |pen| pen.write(Seq::ZERO, opened()).map_err(Failure::from),
-            );
-            written.unwrap();
-        }
-        path
-    }
-
-    #[test]
-    fn nothing_after_the_last_event_that_was_judged_is_taken_in() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = |name: &str| (name == "HOME").then(|| folder.path().as_os_str().to_owned());
-        let folders = Folders::of_variables(home);
-        let path = ledger(folder.path(), &folders);
-        let mut examined = Examined::of(&Common::default(), &folders, &path).unwrap();
-        let head = examined.head().unwrap().seq;
-        let sessions = |examined: &Examined| examined.fold(head).unwrap().sessions().len();
-        assert_eq!(sessions(&examined), 3, "the control");
-
-        // As a verification that gave up after the first session.
-        let mut state = examined.fold(Seq(1)).unwrap();
-        assert!(state.give_up());
-        examined
-            .replay(Seq(2), head, &mut |event, _, _| {
-                state.apply_judged(event, None)
-            })
-            .unwrap();
-        examined.report.undetermined = state.undetermined();
-        examined.state = Rc::new(state);
-        assert_eq!(sessions(&examined), 1);
-        assert_eq!(examined.fold(head).unwrap().undetermined(), Some(Seq(1)));
-        assert!(examined.require_trusted().is_err());
-        let any = AnyLedger::Evidence(Box::new(examined));
-        assert_eq!(any.exit(Exit::Yes), Exit::CannotJudge);
     }
 }

@@ -2,8 +2,7 @@
 //! arguments; nothing here can be turned off from outside.
 
 use crate::types::Time;
-use rustix::time::{ClockId, clock_gettime};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The system's source of random bytes failed.
 #[derive(Debug, thiserror::Error)]
@@ -30,13 +29,6 @@ const EARLIEST: &str = "2020-01-01T00:00:00.000Z";
 /// Whether a clock that says `now` was never set.
 pub fn was_never_set(now: Time) -> bool {
     EARLIEST.parse().is_ok_and(|earliest: Time| now < earliest)
-}
-
-/// The time that the processor gave to this process so far: how long work took, however busy the
-/// machine was beside it.
-pub fn worked() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(time).unwrap_or_default()
 }
 
 /// `N` bytes fit for keys, nonces and salts.

@@ -49,6 +49,13 @@ impl Forger {
             .unwrap_or_else(|| panic!("no {kind}"))
     }
 
+    /// The event at a position.
+    pub fn at(&self, seq: Seq) -> Event {
+        let sql = "SELECT record FROM event WHERE seq = ?1";
+        let record = self.file.query_row(sql, [seq.0 as i64], |row| row.get(0));
+        format::decode(Record(record.unwrap()).event_bytes().unwrap()).unwrap()
+    }
+
     /// A well-formed event that would come next.
     pub fn draft(&self, key: &SigningKey, session: Seq, body: Body) -> Event {
         let (seq, record) = self.last();

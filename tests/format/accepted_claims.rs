@@ -4,6 +4,7 @@ use crate::builder::Who::{Alice, Bob, Root};
 use crate::builder::*;
 use crate::vector::{Outcomes, Vector};
 use handoff_ledger::event::*;
+use handoff_ledger::rules::Rule;
 use handoff_ledger::types::Seq;
 
 pub(crate) fn vectors() -> Vec<Vector> {
@@ -18,6 +19,9 @@ pub(crate) fn vectors() -> Vec<Vector> {
         compromised_since(),
         compromised_lowered(),
         compromised_withdrawn(),
+        newest_supports(),
+        too_large(),
+        ninth_seal(),
     ]
 }
 
@@ -262,4 +266,88 @@ fn compromised_withdrawn() -> Vector {
     };
     let comment = "what was said under an id while it had another statement supports nothing";
     Vector::judged("verified-compromised-withdrawn", comment, &h, outcomes)
+}
+
+/// A support on the axis of the host, and newer ones on another, which then drifts.
+fn newest_supports() -> Vector {
+    let mut h = History::opened();
+    let s = h.open(Alice, &[]);
+    for claim in ["db-safe", "db-sure"] {
+        h.proven(Alice, s, claim);
+    }
+    let lag = probe(&["./lag"], &["value=0"]);
+    let receipt = h.probe(Alice, s, &lag, "0");
+    let axis = h.add(Alice, s, axis("db.lag", receipt));
+    for (claim, times) in [("db-safe", 8), ("db-sure", 7)] {
+        for _ in 0..times {
+            h.add(Alice, s, verified(claim, &[receipt], &[axis]));
+        }
+    }
+    h.probe(Alice, s, &lag, "1");
+    let outcomes = Outcomes {
+        claims: vec![
+            (s, "db-safe", "verified_invariant"),
+            (s, "db-sure", "verified_invariant"),
+        ],
+        admissible: vec![(s, vec!["db-sure"])],
+        ..Outcomes::default()
+    };
+    let comment = "the newest 8 supports of a claim count, and not a ninth on an axis that is held";
+    Vector::judged("verified-newest-supports", comment, &h, outcomes)
+}
+
+/// A claim that rests on as much as it may, and one that rests on more.
+fn too_large() -> Vector {
+    // Supports weigh 1, their axis 1, their receipts 22, and the derived ones' `from` 1 each:
+    // 58 * 24 + 8 * (24 + 58) is 2,048.
+    const MANY: usize = 58;
+    let mut h = History::opened();
+    let s = h.open(Alice, &[]);
+    let (_, axis) = h.host_axis(Alice, s);
+    let run = |number: usize| probe(&["./check", &number.to_string()], &["value=ok"]);
+    let receipts: Vec<u64> = (0..22)
+        .map(|number| h.probe(Alice, s, &run(number), "ok"))
+        .collect();
+    h.probe(Alice, s, &host(), "stage-1");
+    let short = |claim: &str| ClaimVerified {
+        statement: of(claim),
+        ..verified(claim, &receipts, &[axis])
+    };
+    let ids: Vec<&'static str> = (0..=MANY)
+        .map(|number| &*format!("c{number:02}").leak())
+        .collect();
+    for id in &ids {
+        h.add(Alice, s, short(id));
+    }
+    for (claim, from) in [("above", &ids[..]), ("at", &ids[..MANY])] {
+        let mut derived = short(claim);
+        derived.from = set(from.iter().map(|id| of(id)));
+        for _ in 0..8 {
+            h.add(Alice, s, derived.clone());
+        }
+    }
+    let outcomes = Outcomes {
+        claims: vec![(s, "above", "verified_invariant")],
+        admissible: vec![(s, [&["at"], &ids[..]].concat())],
+        ..Outcomes::default()
+    };
+    let comment = "what a claim rests on weighs 2,048 and no more";
+    Vector::judged("verified-too-large", comment, &h, outcomes)
+}
+
+/// Eight seals of something else, and then the right one.
+fn ninth_seal() -> Vector {
+    let mut h = History::opened();
+    let s = h.open(Alice, &[]);
+    h.proven(Alice, s, "db-safe");
+    h.declare(Alice, s, &[]);
+    let mut wrong = h.sealing(s);
+    wrong.counts.receipts += 1;
+    for _ in 0..8 {
+        h.refuse(Alice, s, wrong.clone(), Rule::Boundary);
+    }
+    h.refuse(Alice, s, h.sealing(s), Rule::Boundary);
+    h.add(Alice, 0, abandoned(s));
+    let comment = "a session is not sealed after eight wrong seals, and can be abandoned";
+    Vector::judged("unlawful-ninth-seal", comment, &h, Outcomes::default())
 }

@@ -22,6 +22,7 @@ from handoff_format import (
 )
 
 ENDLESS = float("inf")
+SUPPORTS_MAX, WEIGHT_MAX = 8, 2048
 NO_SESSION = {"ledger.opened", "ledger.upgraded", "key.authorized", "key.revoked", "session.opened",
               "session.abandoned", "capture.erased", "event.acknowledged"}
 ADMIN = NO_SESSION - {"ledger.opened", "session.opened", "session.abandoned"}
@@ -47,6 +48,7 @@ class Ledger:
         self.keys, self.labels, self.root, self.revoked, self.void = {}, set(), None, {}, set()
         self.supports, self.flags, self.ids = defaultdict(list), defaultdict(list), defaultdict(set)
         self.refused, self.undetermined, self.acknowledged = [], False, -1
+        self.wrong_seals = defaultdict(int)
 
     def take(self, event):
         """Judges an event on the state before it, and takes it in or refuses it."""
@@ -55,6 +57,7 @@ class Ledger:
         broken = next((rule for rule, is_broken in self.rules(event) if is_broken), None)
         if broken:
             self.refused.append((event.seq, broken))
+            self.wrong_seals[event.session] += broken == "boundary"
             return
         body, session = event.body, self.sessions.get(event.session)
         self.lawful[event.seq] = event
@@ -213,7 +216,8 @@ class Ledger:
                 yield "ambient_undeclared", not here.of["ambient.declared"]
                 said = {kind for kind, events in here.of.items() if events}
                 yield "nothing_to_seal", not here.opened.body["inherits"] and len(said) == 1
-                yield "boundary", (b["boundary_digest"], b["counts"]) != self.boundary(here)
+                yield "boundary", self.wrong_seals[e.session] >= 8 or (
+                    (b["boundary_digest"], b["counts"]) != self.boundary(here))
             case "session.abandoned":
                 ended = self.sessions.get(b["session"])
                 yield "session_unknown", ended is None
@@ -262,7 +266,7 @@ class Ledger:
                         receipt is None or (receipt.session, receipt.body["probe_digest"])
                         != (e.session, axis.receipt["probe_digest"]))
             case "action.gated":
-                allowed = self.admissible(here, e.time).issuperset(b["claims"])
+                allowed = self.admissible(here, e.time, b["claims"]).issuperset(b["claims"])
                 yield "gate_decision", b["decision"] != ("allowed" if allowed else "refused")
             case "action.finished":
                 gate = self.get("action.gated", b["gate"])
@@ -299,9 +303,10 @@ class Ledger:
                         need.get("probe_digest"), need.get("comparator")) != (
                         (axes[0].receipt["probe_digest"], axes[0].body["comparator"]) if axes
                         else (None, None))
-                admissible = self.admissible(here, e.time)
-                yield "already_admissible", claim in admissible or any(
-                    self.statement_of(each) == statement for each in admissible)
+                asked = {claim} | {each for each in self.ids[statement]
+                                   if self.statement_of(each) == statement}
+                yield "already_admissible", not asked.isdisjoint(
+                    self.admissible(here, e.time, asked))
             case "claim.discarded" if b["why"] != "withdrawn":
                 yield "session", e.session == 0
             case "claim.discarded":
@@ -372,7 +377,7 @@ class Ledger:
             yield "not_bracketed", before is None or after.seq < last or any(
                 self.verdict(axis, e.session, e.time, up_to)[0] != "held"
                 for up_to in (first, ENDLESS))
-        admissible = self.admissible(here, e.time) if e.body["from"] else set()
+        admissible = self.admissible(here, e.time, e.body["from"])
         yield "from_not_admissible", not admissible.issuperset(e.body["from"])
 
     # Section 10.
@@ -421,35 +426,55 @@ class Ledger:
                 held = result == "same"
         return ("held", None) if held else (drifted, "changed")
 
-    def admissible(self, session, moment):
-        """The claims that a session may act on at a moment."""
+    def admissible(self, session, moment, claims=None):
+        """Which of some claims, or of all, a session may act on at a moment."""
         if self.undetermined or session.key in self.revoked:
             return set()
-        left = [each for supports in self.supports.values() for each in supports
-                if each.session in session.lineage and not self.has_obstacle(each, session, moment)]
+        asked = [claims] if claims is not None else [[each] for each in self.supports]
+        left = {each.seq: each for group in asked for each in self.rests_on(group, session)}
+        left = [each for each in left.values() if not self.has_obstacle(each, session, moment)]
         found, before = set(), None
         while found != before:
             before = set(found)
             found |= {each.body["claim"] for each in left if found.issuperset(each.body["from"])}
         return found
 
+    def counting(self, claim, session):
+        """The supports of a claim that count in a session."""
+        retracted = self.retracted_at(claim)
+        return [each for each in self.unvoided(self.supports[claim])
+                if each.session in session.lineage and each.seq > retracted
+                and each.statement == self.statement_of(claim)
+                and all(self.statement_of(one) == said for one, said in each.bound.items())][-SUPPORTS_MAX:]
+
+    def rests_on(self, claims, session):
+        """The supports that claims rest on together; none if they weigh too much."""
+        left, found, weight = list(claims), {}, 0
+        while left:
+            claim = left.pop()
+            if claim not in found:
+                found[claim] = self.counting(claim, session)
+                left += [one for each in found[claim] for one in each.body["from"]]
+                weight += sum(
+                    1 + len(each.receipts) + len(each.body["needs"]) + len(each.body["from"])
+                    + len(self.failed_runs(each, session)) * (1 + len(each.body["needs"]))
+                    for each in found[claim])
+        return [each for supports in found.values() for each in supports
+                if weight <= WEIGHT_MAX]
+
     def has_obstacle(self, support, session, moment):
         axes = [self.lawful[seq] for seq in support.body["needs"]]
         reverified = self.unvoided(session.of["boundary.reverified"])
-        stated = support.bound | {support.body["claim"]: support.statement}
-        return (support.seq in self.void or support.seq < self.retracted_at(support.body["claim"])
-                or any(self.statement_of(claim) != said for claim, said in stated.items())
-                or support.session != session.seq and not reverified
+        return (support.session != session.seq and not reverified
                 or any(self.verdict(axis, session.seq, moment)[0] != "held" for axis in axes)
-                or any(self.is_refuted(support, axes, self.lawful[seq].body["probe_digest"], each)
-                       for seq in support.receipts for each in session.lineage))
+                or any(all(self.verdict(axis, run.session, run.time, run.seq, void=())[0] == "held"
+                           for axis in axes) for run in self.failed_runs(support, session)))
 
-    def is_refuted(self, support, axes, digest, session):
-        """Is the latest run of a probe in a session counter-evidence to a support?"""
-        run = self.latest(digest, session)
-        return run is not None and run.seq > support.seq and finished(run.body) and (
-            not successful(run.body)) and all(
-            self.verdict(axis, session, run.time, run.seq, void=())[0] == "held" for axis in axes)
+    def failed_runs(self, support, session):
+        digests = {self.lawful[seq].body["probe_digest"] for seq in support.receipts}
+        runs = [self.latest(digest, each) for digest in digests for each in session.lineage]
+        return [run for run in runs if run is not None and run.seq > support.seq
+                and finished(run.body) and not successful(run.body)]
 
     def state_of(self, claim, lineage):
         flag, retracted = self.open_flag(claim), self.retracted_at(claim)

@@ -14,6 +14,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import handoff_format
+import handoff_state
 import handoff_verify
 from handoff_state import Ledger
 
@@ -107,7 +108,9 @@ CONTROLS = {
     "every axis is held": patch.object(Ledger, "verdict", lambda *_, **__: ("held", None)),
     "no event is void": patch.object(Ledger, "mark_if_void", lambda *_: None),
     "there is no obstacle": patch.object(Ledger, "has_obstacle", lambda *_: False),
-    "no run refutes a support": patch.object(Ledger, "is_refuted", lambda *_: False),
+    "no run refutes a support": patch.object(Ledger, "failed_runs", lambda *_: []),
+    "every support counts": patch.object(handoff_state, "SUPPORTS_MAX", 10**9),
+    "nothing weighs too much": patch.object(handoff_state, "WEIGHT_MAX", 10**9),
     "every claim is admissible": patch.object(
         Ledger, "admissible", lambda self, *_: self.spoken_of()),
     "nothing is ambient": patch.object(Ledger, "is_ambient", lambda *_: False),

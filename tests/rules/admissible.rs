@@ -3,6 +3,7 @@
 use crate::support::{History, SCOPE, Who, make};
 use handoff_ledger::event::DiscardWhy;
 use handoff_ledger::probe_spec::Outcome;
+use handoff_ledger::rules::Rule;
 use handoff_ledger::types::{Digest, Seq, Time};
 use handoff_ledger::verdict::{Asked, Because, ClaimState, Judge, Verdict};
 
@@ -311,4 +312,59 @@ fn rule_19_a_verified_claim_that_is_blocked_is_still_shown_as_verified() {
     let verdict = h.claim(bob, "c");
     assert_eq!(verdict.state, ClaimState::VerifiedInvariant);
     assert!(!verdict.admissible);
+}
+
+#[test]
+fn rule_18_the_newest_eight_supports_count_of_those_that_stand() {
+    let mut h = History::new();
+    let other = h.open(Who::Carol);
+    let elsewhere = h.axis(other, "a", "1");
+    let alice = h.open(Who::Alice);
+    let (held, drifted) = (h.axis(alice, "a", "1"), h.axis(alice, "b", "1"));
+    let good = h.verify(alice, "c", &[held]);
+    let proof = h.prove(alice, &make::proof_probe("c"), &[held, drifted]);
+    let on_drift = make::verified("c", &[proof], &[drifted], &[]);
+    for _ in 0..7 {
+        h.say(alice, on_drift.clone());
+    }
+    h.observe(alice, "b", "2");
+    assert!(h.admits(alice, "c"));
+    for _ in 0..9 {
+        h.verify(other, "c", &[elsewhere]);
+    }
+    assert!(h.admits(alice, "c"), "of another lineage none counts");
+    h.observe(alice, "b", "1");
+    let proof = h.prove(alice, &make::proof_probe("c"), &[drifted]);
+    let eighth = h.say(alice, make::verified("c", &[proof], &[drifted], &[]));
+    h.observe(alice, "b", "2");
+    assert!(!h.admits(alice, "c"), "{good} is the ninth");
+    assert_eq!(h.claim(alice, "c").support, Some(eighth));
+    h.verify(alice, "c", &[held]);
+    assert!(h.admits(alice, "c"), "verifying anew is enough");
+}
+
+#[test]
+fn rule_18_what_rests_on_too_much_is_not_acted_on_and_can_be_verified_anew() {
+    let mut h = History::new();
+    let alice = h.open(Who::Alice);
+    let axis = h.axis(alice, "a", "1");
+    let proof = h.prove(alice, &make::proof_probe("c0"), &[axis]);
+    h.say(alice, make::verified("c0", &[proof], &[axis], &[]));
+    // The first weighs 3, each other 4: 512 weigh 2,047.
+    for link in 1..512 {
+        let (claim, before) = (format!("c{link}"), format!("c{}", link - 1));
+        let body = make::verified(&claim, &[proof], &[axis], &[&before]);
+        h.say(alice, body);
+    }
+    assert!(h.admits(alice, "c511"));
+    let last = make::verified("c512", &[proof], &[axis], &["c511"]);
+    h.say(alice, last);
+    assert!(!h.admits(alice, "c512"));
+    assert_eq!(h.because(alice, "c512"), [Because::TooLarge]);
+    assert_eq!(h.claim(alice, "c512").state, ClaimState::VerifiedInvariant);
+    let further = make::verified("d", &[proof], &[axis], &["c512"]);
+    assert_eq!(h.say_refused(alice, further), Rule::FromNotAdmissible);
+    h.say(alice, make::retracted(&["c512"]));
+    h.verify(alice, "c512", &[axis]);
+    assert!(h.admits(alice, "c512"));
 }

@@ -1,7 +1,10 @@
 //! Rules 11, 12 and 15: how sessions begin, end and follow one another.
 
+use crate::support::index::MemoryIndex;
 use crate::support::{History, Who, make};
 use handoff_ledger::event::GateDecision;
+use handoff_ledger::rules::{Rule, permits};
+use handoff_ledger::slice::{Question, slice};
 use handoff_ledger::types::Seq;
 use handoff_ledger::verdict::{Because, ClaimState};
 
@@ -39,6 +42,34 @@ fn rule_11_the_digest_covers_what_is_void_too() {
     h.revoke(Who::Alice, Some(alice));
     assert_eq!(h.sealed(bob), before);
     h.say(bob, before);
+}
+
+/// Each wrong seal takes a look at all that the session said: there are not many.
+#[test]
+fn rule_11_a_session_is_not_sealed_after_eight_wrong_seals() {
+    let mut h = History::new();
+    let (alice, other) = (h.open(Who::Alice), h.open(Who::Alice));
+    for session in [alice, other] {
+        h.axis(session, "a", "1");
+        h.ambient_none(session);
+    }
+    let mut wrong = h.sealed(alice);
+    wrong.counts.axes += 1;
+    for _ in 0..8 {
+        assert_eq!(h.say_refused(alice, wrong.clone()), Rule::Boundary);
+        // What another signs there is no seal of the session's key.
+        assert_eq!(h.refused(Who::Bob, other, wrong.clone()), Rule::SessionKey);
+    }
+    let index = MemoryIndex::of(&h);
+    let right = h.draft(Who::Alice, alice, h.sealed(alice));
+    let part = slice(&index, &Question::of(&right)).unwrap();
+    let refusal = permits(&part, &right).unwrap_err();
+    assert_eq!(refusal.rule, Rule::Boundary, "by a slice too");
+    let right = h.sealed(alice);
+    assert_eq!(h.say_refused(alice, right), Rule::Boundary);
+    let right = h.sealed(other);
+    h.say(other, right);
+    h.ok(Who::Alice, Seq::ZERO, make::abandoned(alice));
 }
 
 #[test]

@@ -21,7 +21,7 @@ mod support;
 use generate::{AXES, CLAIMS, Step, history, ways};
 use handoff_ledger::event::{Body, KINDS};
 use handoff_ledger::resolve::resolve;
-use handoff_ledger::rules::{Rule, permits};
+use handoff_ledger::rules::{Refusal, Rule, permits};
 use handoff_ledger::slice::{Question, slice};
 use handoff_ledger::state::State;
 use handoff_ledger::types::{AxisName, ClaimId, Seq, Time};
@@ -195,11 +195,11 @@ fn check(history: &History, everywhere: bool) {
 /// The slice of [`Question::of`] an event judges it as the whole does, and the index is told the same.
 fn judges_alike(index: &MemoryIndex, whole: &State, event: &handoff_ledger::event::Event) {
     let part = slice(index, &Question::of(event)).unwrap();
-    let expected = permits(whole, event).map_err(|refusal| refusal.rule);
-    let found = permits(&part, event).map_err(|refusal| refusal.rule);
-    assert_eq!(found, expected, "{event:?}");
+    let (refusal, found) = (permits(whole, event).err(), permits(&part, event).err());
+    let rule = |refusal: &Option<Refusal>| refusal.as_ref().map(|refusal| refusal.rule);
+    assert_eq!(rule(&found), rule(&refusal), "{event:?}");
     if whole.undetermined().is_none() {
-        let entry = |state| handoff_ledger::slice::entry(state, event, expected.is_err());
+        let entry = |state| handoff_ledger::slice::entry(state, event, refusal.as_ref());
         assert_eq!(entry(&part), entry(whole), "{event:?}");
     }
 }

@@ -37,7 +37,7 @@ impl MemoryIndex {
         refusal: Option<&Refusal>,
     ) {
         let seq = event.event().seq;
-        let entry = slice::entry(before, event.event(), refusal.is_some());
+        let entry = slice::entry(before, event.event(), refusal);
         for subject in &entry.add {
             self.insert(subject, seq);
         }

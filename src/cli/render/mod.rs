@@ -114,8 +114,9 @@ pub struct AxisShown {
 /// the session itself recorded last.
 pub fn axes(state: &State, judge: &Judge<'_>) -> Vec<AxisShown> {
     let mut needed: BTreeMap<Seq, BTreeSet<ClaimId>> = BTreeMap::new();
+    let lineage = judge.lineage();
     let live = |support: &&Fact<Support>| {
-        judge.lineage().contains(&support.session)
+        lineage.contains(&support.session)
             && !state.is_void(support.seq)
             && state
                 .retracted(&support.body.claim)
@@ -131,7 +132,7 @@ pub fn axes(state: &State, judge: &Judge<'_>) -> Vec<AxisShown> {
         .axes()
         .values()
         .filter(|record| {
-            let ambient = judge.lineage().contains(&record.session)
+            let ambient = lineage.contains(&record.session)
                 && state.is_ambient(record.session, &record.body.axis);
             Some(record.session) == judge.session() || ambient
         })
@@ -215,6 +216,7 @@ pub fn because_kind(because: &Because) -> &'static str {
         Because::Axis { .. } => "axis",
         Because::From { .. } => "from",
         Because::CounterEvidence { .. } => "counter_evidence",
+        Because::TooLarge => "too_large",
         Because::NotReverified => "not_reverified",
         Because::Provisional { .. } => "provisional",
         Because::Retracted { .. } => "retracted",
@@ -261,7 +263,8 @@ pub fn because_json(state: &State, because: &Because) -> Value {
             put("reason", json!(fact.map(|fact| &fact.body.reason)));
         }
         Because::Unsealed { session } => put("session", json!(session)),
-        Because::NotReverified
+        Because::TooLarge
+        | Because::NotReverified
         | Because::Void
         | Because::Discarded
         | Because::Unknown

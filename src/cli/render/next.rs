@@ -35,9 +35,10 @@ pub fn next_for(
             None => claim(state, id, verdict, &of),
         },
         Because::Void => anew(state, id, verdict, &of),
-        Because::Retracted { .. } | Because::Statement { .. } | Because::Discarded => {
-            claim(state, id, verdict, &of)
-        }
+        Because::TooLarge
+        | Because::Retracted { .. }
+        | Because::Statement { .. }
+        | Because::Discarded => claim(state, id, verdict, &of),
         Because::Unknown => format!("handoff state{of}"),
         Because::NoSession | Because::Elsewhere | Because::Ended => {
             "handoff resume --agent NAME".to_owned()
@@ -57,6 +58,7 @@ fn most_urgent(because: &[Because]) -> Option<&Because> {
         Because::Axis { .. } => 2,
         Because::From { .. }
         | Because::CounterEvidence { .. }
+        | Because::TooLarge
         | Because::Provisional { .. }
         | Because::Discarded
         | Because::Unsealed { .. }

@@ -74,6 +74,7 @@ pub fn because_text(state: &State, because: &Because) -> String {
         Because::CounterEvidence { receipt } => {
             format!("its proof ran again and failed, all it needs being held (receipt {receipt})")
         }
+        Because::TooLarge => "it rests on more supports than are judged at once".to_owned(),
         Because::NotReverified => "inherited, and this session has not reverified".to_owned(),
         Because::Provisional { flag } => {
             format!("provisional until its step has succeeded (flag {flag})")

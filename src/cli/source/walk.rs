@@ -1,27 +1,19 @@
-//! Handing what a source holds to a verifier: to its end, whatever is wrong on the way, and for no
-//! longer than it explains.
+//! Handing what a source holds to a verifier: to its end, whatever is wrong on the way.
 
 use super::{BATCH, LineFault, Lines, Opened, Source};
 use crate::cli::output::Output;
 use crate::cli::report::Failure;
 use crate::export::{ExportError, Line};
-use crate::home::clock;
 use crate::store::{Read, Record, StoreError};
 use crate::types::{Digest, INTEGER_MAX, Seq};
 use crate::verify::Verifier;
 use std::fs::File;
-use std::time::Duration;
 
 /// At how many positions behind a damaged row it is looked for one that can be read, the first of
 /// them one after the other.
 const PROBES_MAX: u32 = 320;
 /// How many are one after the other; from there on each step is twice as long.
 const PROBES_CLOSE: u32 = 256;
-/// How long the processor may work on the judging of any history.
-const JUDGING_TIME: Duration = Duration::from_secs(7);
-/// How much longer for each of its events: many times what an honest one takes.
-const JUDGING_TIME_PER_EVENT: Duration = Duration::from_millis(2);
-
 /// Hands every record and capture of a source to a verifier, and then what is wrong around them.
 ///
 /// # Errors
@@ -62,7 +54,6 @@ fn walk_store(
     };
     let progress = output.progress("verifying", last.0.saturating_add(1));
     let mut next = Seq::ZERO;
-    let mut watch = Watch::started();
     // What others append meanwhile is left for the next verification.
     while next <= last {
         let batch = match store.scan(next, BATCH) {
@@ -82,7 +73,6 @@ fn walk_store(
         }
         for (seq, Record(bytes)) in batch.iter().take_while(|(seq, _)| *seq <= last) {
             verifier.record(*seq, bytes);
-            watch.look(verifier);
             progress.advance();
         }
         next = batch.last().map_or(last, |(seq, _)| *seq).next();
@@ -121,30 +111,6 @@ fn beyond(store: &impl Read, damaged: Seq, last: Seq) -> Result<Option<Seq>, Fai
     Ok(None)
 }
 
-/// A watch over how long the judging of events takes.
-struct Watch {
-    began: Duration,
-    allowed: Duration,
-}
-
-impl Watch {
-    fn started() -> Watch {
-        Watch {
-            began: clock::worked(),
-            allowed: JUDGING_TIME,
-        }
-    }
-
-    /// One more event was taken in. A history made to be slow is not judged to its end; that it is
-    /// one chain still is.
-    fn look(&mut self, verifier: &mut Verifier) {
-        self.allowed += JUDGING_TIME_PER_EVENT;
-        if clock::worked().saturating_sub(self.began) > self.allowed {
-            verifier.give_up();
-        }
-    }
-}
-
 /// A fault of the file's contents is one of the ledger; any other is the machine's.
 fn tampered(error: StoreError, seq: Option<Seq>, verifier: &mut Verifier) -> Result<(), Failure> {
     if !matches!(
@@ -161,13 +127,11 @@ fn tampered(error: StoreError, seq: Option<Seq>, verifier: &mut Verifier) -> Res
 fn walk_export(file: &File, verifier: &mut Verifier) -> Result<Option<(Digest, u64)>, Failure> {
     let mut lines = Lines::of(file)?;
     let mut next = Seq::ZERO;
-    let mut watch = Watch::started();
     loop {
         match lines.next_line() {
             Ok(Some(Line::Header)) => {}
             Ok(Some(Line::Record(record))) => {
                 verifier.record(next, &record);
-                watch.look(verifier);
                 next = next.next();
             }
             Ok(Some(Line::Capture(capture))) => {
