@@ -187,6 +187,22 @@ impl<S: Store, P: Positions> Ledger<S, P> {
         Ok(state)
     }
 
+    /// What was computed of all events up to one, if it was kept.
+    ///
+    /// # Errors
+    /// What the index failed with.
+    pub fn computed(&self, up_to: Seq) -> Result<Option<Vec<u8>>, LedgerError> {
+        Ok(self.positions.computed(up_to)?)
+    }
+
+    /// Keeps what was computed of all events up to one of those that were verified.
+    ///
+    /// # Errors
+    /// What the index failed with.
+    pub fn keep_computed(&self, up_to: Seq, bytes: &[u8]) -> Result<(), LedgerError> {
+        Ok(self.positions.keep_computed(up_to, bytes)?)
+    }
+
     /// Hands each event up to one, in order, to `visit`, with its judgement and its record.
     ///
     /// # Errors

@@ -65,6 +65,28 @@ impl Demand {
         });
     }
 
+    /// The ledger at the size of the checkpoint, for [`Demand::recall`]: the root, then the keys
+    /// that might write, 32 bytes each.
+    pub(crate) fn reached(&self) -> Option<Vec<u8>> {
+        let reached = self.reached.as_ref()?;
+        let keys = reached.keys.iter().map(|key| key.0);
+        let all: Vec<[u8; 32]> = std::iter::once(reached.root.0).chain(keys).collect();
+        Some(all.concat())
+    }
+
+    /// Takes in what [`Demand::reached`] gave of the same ledger at this size; whether it is that.
+    pub(crate) fn recall(&mut self, bytes: &[u8]) -> bool {
+        let (all, rest) = bytes.as_chunks::<32>();
+        let Some((root, keys)) = all.split_first().filter(|_| rest.is_empty()) else {
+            return false;
+        };
+        self.reached = Some(Reached {
+            root: Digest(*root),
+            keys: keys.iter().map(|key| PublicKey(*key)).collect(),
+        });
+        true
+    }
+
     /// Why the demand is not met by a ledger that begins with `first`.
     pub(crate) fn faults(&self, first: Option<Leaf>) -> Vec<Fault> {
         let ledger = first.map(|leaf| LedgerId(leaf.0));

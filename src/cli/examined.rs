@@ -68,6 +68,22 @@ pub trait Answers {
     /// See [`Answers::head`].
     fn replay(&self, from: Seq, up_to: Seq, visit: Visit<'_>) -> Result<(), Failure>;
 
+    /// What was computed of all events up to one, if it was kept.
+    ///
+    /// # Errors
+    /// See [`Answers::head`].
+    fn computed(&self, _up_to: Seq) -> Result<Option<Vec<u8>>, Failure> {
+        Ok(None)
+    }
+
+    /// Keeps what was computed of all events up to one. Nothing is kept of evidence.
+    ///
+    /// # Errors
+    /// See [`Answers::head`].
+    fn keep_computed(&self, _up_to: Seq, _bytes: &[u8]) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// What is kept under a commitment.
     ///
     /// # Errors
@@ -97,6 +113,14 @@ impl Answers for OwnLedger {
 
     fn replay(&self, from: Seq, up_to: Seq, visit: Visit<'_>) -> Result<(), Failure> {
         Ok(self.replay_from(from, up_to, visit)?)
+    }
+
+    fn computed(&self, up_to: Seq) -> Result<Option<Vec<u8>>, Failure> {
+        Ok(OwnLedger::computed(self, up_to)?)
+    }
+
+    fn keep_computed(&self, up_to: Seq, bytes: &[u8]) -> Result<(), Failure> {
+        Ok(OwnLedger::keep_computed(self, up_to, bytes)?)
     }
 
     fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {
@@ -396,6 +420,14 @@ impl Answers for AnyLedger {
 
     fn replay(&self, from: Seq, up_to: Seq, visit: Visit<'_>) -> Result<(), Failure> {
         self.answers().replay(from, up_to, visit)
+    }
+
+    fn computed(&self, up_to: Seq) -> Result<Option<Vec<u8>>, Failure> {
+        self.answers().computed(up_to)
+    }
+
+    fn keep_computed(&self, up_to: Seq, bytes: &[u8]) -> Result<(), Failure> {
+        self.answers().keep_computed(up_to, bytes)
     }
 
     fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {

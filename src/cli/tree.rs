@@ -22,6 +22,32 @@ pub(super) fn leaves(context: &Context<'_, impl Answers>, last: Seq) -> Result<V
     Ok(leaves)
 }
 
+/// Has a demand see the ledger at the event that it speaks of: as it was computed once, by folding
+/// all events up to there, and is true of them ever since.
+fn reach(
+    context: &Context<'_, impl Answers>,
+    last: Seq,
+    demand: &mut Demand,
+) -> Result<(), Failure> {
+    let ledger = &context.ledger;
+    if let Some(kept) = ledger.computed(last)?
+        && demand.recall(&kept)
+    {
+        return Ok(());
+    }
+    let (mut tree, mut state) = (Tree::new(), State::new());
+    ledger.replay(Seq::ZERO, last, &mut |event, refusal, _| {
+        tree.add(event.leaf());
+        state.apply_judged(event, refusal);
+        demand.event(event.event().seq, &tree, &state);
+    })?;
+    // What could not be kept is computed again.
+    demand
+        .reached()
+        .map(|reached| ledger.keep_computed(last, &reached).ok());
+    Ok(())
+}
+
 /// Holds the ledger to a head from outside.
 ///
 /// # Errors
@@ -39,13 +65,7 @@ pub(super) fn hold(
             }
         }
         (Expected::Checkpoint(_), Some(last)) if last <= head.seq => {
-            let (mut tree, mut state) = (Tree::new(), State::new());
-            let ledger = &context.ledger;
-            ledger.replay(Seq::ZERO, last, &mut |event, refusal, _| {
-                tree.add(event.leaf());
-                state.apply_judged(event, refusal);
-                demand.event(event.event().seq, &tree, &state);
-            })?;
+            reach(context, last, &mut demand)?;
         }
         (Expected::Checkpoint(_), _) => {}
     }

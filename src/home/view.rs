@@ -113,6 +113,14 @@ impl Positions for View {
         self.index.advance(expected, rows)
     }
 
+    fn computed(&self, up_to: Seq) -> Result<Option<Vec<u8>>, StoreError> {
+        self.index.computed(up_to)
+    }
+
+    fn keep_computed(&self, up_to: Seq, bytes: &[u8]) -> Result<(), StoreError> {
+        self.index.keep_computed(up_to, bytes)
+    }
+
     /// What was written to is this machine's own from then on.
     fn wrote(&mut self) -> Result<(), StoreError> {
         let io = |error: MemoryError| StoreError::Io {

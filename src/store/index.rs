@@ -21,7 +21,10 @@ pub const KEY_BYTES: usize = 16;
 const APPLICATION_ID: i32 = 0x686e_6469;
 /// What the tables hold: their layout, and the judgements of this program by its rules. A file of
 /// another program is emptied, whichever is newer, and built anew.
-const CONTENTS: &str = concat!("layout 2, handoff-ledger ", env!("CARGO_PKG_VERSION"));
+const CONTENTS: &str = concat!("layout 3, handoff-ledger ", env!("CARGO_PKG_VERSION"));
+/// Of how many positions it is kept what was computed up to there: as many as there are checkpoints
+/// in use at once.
+const COMPUTED_MAX: i64 = 16;
 /// How long a connection waits for another one's lock.
 const WAIT: Duration = Duration::from_secs(5);
 
@@ -35,6 +38,10 @@ const TABLES: &str = "
         seq     INTEGER PRIMARY KEY,
         leaf    BLOB NOT NULL,
         refused TEXT
+    ) STRICT;
+    CREATE TABLE computed (
+        seq   INTEGER PRIMARY KEY,
+        bytes BLOB NOT NULL
     ) STRICT;
     CREATE TABLE subject (
         key BLOB NOT NULL,
@@ -121,6 +128,23 @@ pub trait Positions {
         rows: &[IndexRow],
     ) -> Result<bool, StoreError>;
 
+    /// What was computed of all events up to one, if it was kept.
+    ///
+    /// # Errors
+    /// See [`Positions::head`].
+    fn computed(&self, _up_to: Seq) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(None)
+    }
+
+    /// Keeps what was computed of all events up to one, which this index knows: it stays true, since
+    /// they do.
+    ///
+    /// # Errors
+    /// See [`Positions::head`].
+    fn keep_computed(&self, _up_to: Seq, _bytes: &[u8]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Told after this machine wrote to the ledger and [`Positions::advance`] took it in.
     ///
     /// # Errors
@@ -164,6 +188,14 @@ impl Positions for IndexFile {
         rows: &[IndexRow],
     ) -> Result<bool, StoreError> {
         IndexFile::advance(self, expected, rows)
+    }
+
+    fn computed(&self, up_to: Seq) -> Result<Option<Vec<u8>>, StoreError> {
+        IndexFile::computed(self, up_to)
+    }
+
+    fn keep_computed(&self, up_to: Seq, bytes: &[u8]) -> Result<(), StoreError> {
+        IndexFile::keep_computed(self, up_to, bytes)
     }
 }
 
@@ -357,12 +389,40 @@ impl IndexFile {
         Ok(true)
     }
 
+    /// What was computed of all events up to one, if it was kept.
+    ///
+    /// # Errors
+    /// See [`IndexFile::open`].
+    pub fn computed(&self, up_to: Seq) -> Result<Option<Vec<u8>>, StoreError> {
+        let sql = "SELECT bytes FROM computed WHERE seq = ?1";
+        self.lookup(sql, [row_id(up_to)?], |row| {
+            let bytes = row.get(0);
+            bytes.map_err(|error| self.fault(error))
+        })
+    }
+
+    /// Keeps what was computed of all events up to one; of the newest [`COMPUTED_MAX`].
+    ///
+    /// # Errors
+    /// See [`IndexFile::open`].
+    pub fn keep_computed(&self, up_to: Seq, bytes: &[u8]) -> Result<(), StoreError> {
+        let fault = |error| self.fault(error);
+        let sql = "INSERT OR REPLACE INTO computed (seq, bytes) VALUES (?1, ?2)";
+        let kept = self.connection.execute(sql, (row_id(up_to)?, bytes));
+        kept.map_err(fault)?;
+        let sql = "DELETE FROM computed WHERE seq NOT IN
+            (SELECT seq FROM computed ORDER BY seq DESC LIMIT ?1)";
+        let thinned = self.connection.execute(sql, [COMPUTED_MAX]);
+        thinned.map(drop).map_err(fault)
+    }
+
     /// Forgets everything.
     ///
     /// # Errors
     /// See [`IndexFile::open`].
     pub fn clear(&mut self) -> Result<(), StoreError> {
-        let sql = "BEGIN IMMEDIATE; DELETE FROM subject; DELETE FROM event; COMMIT";
+        let sql = "BEGIN IMMEDIATE; DELETE FROM subject; DELETE FROM computed; DELETE FROM event;
+            COMMIT";
         let done = self.connection.execute_batch(sql);
         done.map_err(|error| self.fault(error))
     }

@@ -181,6 +181,71 @@ fn a_demand_that_is_not_met_is_tampering_with_a_name_of_its_own() {
     assert_eq!(fault(&root.ends(4, "verify --expect foreign")), "expect");
 }
 
+/// What an expected checkpoint was held to once is known from then on: of the old events none is
+/// read again, so that one altered since is not met; and another checkpoint is none the better.
+#[test]
+fn a_checkpoint_is_held_to_the_ledger_once() {
+    let machine = Machine::new();
+    let root = ledger(&machine);
+    let size = root.ok("checkpoint -o kept")["size"].as_u64().unwrap();
+    let key = SigningKey::from_seed(root.seed);
+    let true_root = root_of(&root.ok("checkpoint"));
+    let ledger = root.ok("checkpoint")["ledger"].as_str().unwrap().parse();
+    let tree = TreeHead {
+        size,
+        root: Digest([9; 32]),
+    };
+    let ledger = ledger.unwrap();
+    let forged = SignedCheckpoint::sign(Checkpoint { ledger, tree }, &key).unwrap();
+    machine.write("forged", &forged.to_string());
+    let stranger = SigningKey::from_seed([77; 32]);
+    let tree = TreeHead {
+        size,
+        root: true_root,
+    };
+    let unknown = SignedCheckpoint::sign(Checkpoint { ledger, tree }, &stranger).unwrap();
+    machine.write("unknown", &unknown.to_string());
+    root.ok("probe -- cat five.txt");
+    root.ok("checkpoint -o later");
+    root.ok("probe -- cat five.txt");
+    root.ok("checkpoint -o last");
+    let expecting = |expected: &str| {
+        let mut agent = root.clone();
+        agent.set("HANDOFF_EXPECT", expected);
+        agent
+    };
+    expecting("kept").ok("head");
+    expecting("later").ok("head");
+
+    let file = rusqlite::Connection::open(machine.ledger()).unwrap();
+    let trigger: String = file
+        .query_row(
+            "SELECT sql FROM sqlite_schema WHERE name = 'event_no_update'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    file.execute_batch(&format!(
+        "DROP TRIGGER event_no_update; UPDATE event SET record = zeroblob(200) WHERE seq = 2;
+        {trigger}"
+    ))
+    .unwrap();
+    drop(file);
+    for known in ["kept", "later"] {
+        expecting(known).ok("head");
+        expecting(known).ok("probe -- cat five.txt");
+    }
+    let document = expecting("last").ends(4, "head");
+    assert_ne!(
+        code(&document),
+        "expect",
+        "the control: this one is read for"
+    );
+    for (other, expected) in [("forged", "expect"), ("unknown", "checkpoint")] {
+        assert_eq!(code(&expecting(other).ends(4, "head")), expected);
+    }
+}
+
 #[test]
 fn an_expected_head_is_a_line_a_checkpoint_or_a_file_of_either() {
     let machine = Machine::new();
