@@ -75,7 +75,8 @@ pub enum Command {
     Axis(Axis),
     /// Declare what may drift without invalidating anything
     #[command(after_help = "Example:\n  \
-        handoff ambient --allow host.name='runners are ephemeral' --observed ci-41")]
+        handoff ambient --allow host.name='runners are ephemeral' --observed ci-41\n\n\
+        What a session declares adds up; --none takes nothing back.")]
     Ambient(Ambient),
     /// Record a verified claim: what it states, needs and is proved by
     #[command(after_help = "Example:\n  \
@@ -96,11 +97,15 @@ pub enum Command {
     /// Close a flag without verifying it
     #[command(after_help = "Example:\n  handoff discard orders-v2 --reason 'no longer planned'")]
     Discard(Discard),
-    /// As admin: erase what is kept of probes' output, every proof intact
+    /// As admin: erase what is kept of probes' output; values in the chain stay
     #[command(
-        after_help = "Example:\n  handoff erase 41 --reason 'it printed a customer name'\n\n\
-        It is gone from the ledger's file. It is not gone from exports made with --captures, from\n\
-        backups and snapshots, nor from blocks that a disk or file system has not used again."
+        after_help = "Example:\n  handoff erase 41 --reason 'it printed what it should not'\n\n\
+        What goes from the ledger's file: the output kept of a probe, and the salts of its\n\
+        commitments. What stays, signed in the chain for good: the value that was extracted from\n\
+        the output (all of it, if --extract was not given), arguments, statements and reasons,\n\
+        this one too. To keep a value out of the chain, probe with --redact.\n\
+        Nor does it reach exports made with --captures, backups and snapshots (one that is put\n\
+        back brings it back), or blocks that a disk or file system has not used again."
     )]
     Erase(Erase),
     /// Seal the session, so that others inherit it
@@ -122,7 +127,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  handoff brief --max-chars 2000")]
     Brief(Brief),
     /// Ask whether claims may be acted on; exit 0 if all may
-    #[command(after_help = "Example:\n  handoff can db-is-staging tests-pass")]
+    #[command(after_help = "Example:\n  handoff can db-is-staging tests-pass\n\n\
+        It runs no probe: it judges by what the session saw last, as old as max ages let that be\n\
+        (12h), and says how old. handoff reverify --only ID looks again.")]
     Can(Can),
     /// Verify a ledger, or a file that somebody handed you
     #[command(after_help = "Example:\n  handoff verify evidence.db --trust acme-root.pub")]

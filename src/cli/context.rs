@@ -3,12 +3,12 @@
 use super::args::Common;
 use super::examined::{Answers, AnyLedger, Examined};
 use super::output::Output;
-pub use super::place::{Whose, current_folder, find, folders, whose, whose_is};
+pub use super::place::{Gone, Whose, current_folder, find, folders, whose, whose_is};
 use super::quote::shell_quoted;
 use super::report::{Exit, Failure};
 use super::tree;
 use super::trust::Trust;
-pub use super::trust::{public_key, unpinned, untrusted};
+pub use super::trust::{known_key, new_key, public_key, unpinned, untrusted};
 use crate::append::{Appended, LedgerError, Pen};
 use crate::home::clock;
 use crate::home::keys;
@@ -258,7 +258,11 @@ impl<'a, L: Answers> Context<'a, L> {
         if self.basis(state)? != Basis::Unpinned {
             return Ok(());
         }
-        Err(unpinned(&ledger.root, &ledger.id))
+        let mut failure = unpinned(&ledger.root, &ledger.id);
+        if !self.common.trust.is_empty() {
+            failure.message.push_str("; --trust gives another");
+        }
+        Err(failure)
     }
 
     /// As [`Context::require_trust`] for an answer that only shows: what is told of evidence says

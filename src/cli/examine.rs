@@ -23,6 +23,10 @@ use crate::types::{Digest, Head};
 use crate::verify::{Basis, Outside, Report, Verifier};
 use std::path::PathBuf;
 
+/// Of a ledger whose root is none of the keys that were given.
+const NOT_THE_GIVEN: &str = "whose it is: its root key is none that --trust gives, so it is somebody \
+                             else's ledger";
+
 /// What is to be examined.
 pub struct Subject {
     /// The file, by an absolute path.
@@ -123,6 +127,9 @@ pub fn examine(
             (Basis::Unpinned, Some(failure))
         }
     };
+    if basis == Basis::Unpinned && !common.trust.is_empty() {
+        verifier.not_proven(NOT_THE_GIVEN.to_owned());
+    }
     let commitments = verifier.commitments();
     let (report, state) = verifier.conclude(basis);
     Ok(Examination {

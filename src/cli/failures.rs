@@ -22,6 +22,8 @@ use serde_json::json;
 
 /// The code of "there is no ledger here".
 pub(super) const NO_LEDGER: &str = "no_ledger";
+/// The code of "a ledger of this machine's own is not where it was".
+pub(super) const LEDGER_GONE: &str = "ledger_gone";
 /// The code of a view that turned out damaged.
 pub(super) const VIEW_UNUSABLE: &str = "index_unusable";
 

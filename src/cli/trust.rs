@@ -1,13 +1,19 @@
 //! Who vouches for a ledger's root: the keys given for one command, and this user's pins.
 
 use super::args::{Common, KeySource};
+use super::quote::quoted_within;
 use super::report::{Exit, Failure};
 use crate::home::keys;
 use crate::home::paths::Folders;
 use crate::home::pins::Pins;
 use crate::key;
-use crate::types::{LedgerId, PublicKey};
+use crate::state::State;
+use crate::types::{LedgerId, Name, PublicKey};
 use crate::verify::Basis;
+use std::path::Path;
+
+/// Longest part of a given text shown in an error, in characters.
+const GIVEN_CHARACTERS_MAX: usize = 80;
 
 /// What is trusted, read before the ledger is.
 pub struct Trust {
@@ -78,7 +84,11 @@ fn given(source: &KeySource) -> Result<PublicKey, Failure> {
 pub fn public_key(source: &KeySource) -> Result<PublicKey, Failure> {
     let public = match source {
         KeySource::Key(key) => *key,
-        KeySource::File(path) => keys::read_public(path.as_os_str())?,
+        KeySource::File(path) if path.symlink_metadata().is_err() => return Err(no_key(path)),
+        KeySource::File(path) => keys::read_public(path.as_os_str()).map_err(|error| Failure {
+            exit: Exit::Usage,
+            ..Failure::from(error)
+        })?,
     };
     match key::check(&public) {
         Ok(_) => Ok(public),
@@ -87,6 +97,58 @@ pub fn public_key(source: &KeySource) -> Result<PublicKey, Failure> {
             format!("{public} is no key to trust: {fault}"),
         )
         .next("the same command with the key as `handoff key show` prints it")),
+    }
+}
+
+/// Exit 2: what was given is neither a key nor a file.
+fn no_key(path: &Path) -> Failure {
+    let given = path.to_string_lossy();
+    let digits = given.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let what = match digits {
+        true => format!("{} of them", given.len()),
+        false => "no such file".to_owned(),
+    };
+    let message = format!(
+        "expected a key of 64 lower-case hexadecimal digits, or a file that holds one, found {} \
+         ({what})",
+        quoted_within(&given, GIVEN_CHARACTERS_MAX)
+    );
+    Failure::usage(message).next("let its owner type: handoff key show, which prints it whole")
+}
+
+/// A key that the ledger knows: by its label there, or as [`public_key`].
+///
+/// # Errors
+/// As [`public_key`].
+pub fn known_key(state: &State, source: &KeySource) -> Result<PublicKey, Failure> {
+    let label = plain_name(source);
+    let labelled = |name: &Name| state.keys().iter().find(|(_, key)| key.label == *name);
+    match label.as_ref().and_then(labelled) {
+        Some((key, _)) => Ok(*key),
+        None => public_key(source),
+    }
+}
+
+/// A key that is to come: that of a label in this user's folder of keys, or as [`public_key`].
+///
+/// # Errors
+/// As [`public_key`], or if the key of that label cannot be read.
+pub fn new_key(folders: &Folders, source: &KeySource) -> Result<PublicKey, Failure> {
+    let path = match plain_name(source) {
+        Some(name) => keys::path_of(&folders.keys()?, &name),
+        None => None,
+    };
+    match path.filter(|path| path.symlink_metadata().is_ok()) {
+        Some(path) => Ok(keys::read(&path)?.public()),
+        None => public_key(source),
+    }
+}
+
+/// The label that a source may mean: a name with no folder before it.
+fn plain_name(source: &KeySource) -> Option<Name> {
+    match source {
+        KeySource::Key(_) => None,
+        KeySource::File(path) => path.to_str().filter(|it| !it.contains('/'))?.parse().ok(),
     }
 }
 

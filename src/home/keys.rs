@@ -187,6 +187,10 @@ pub fn read(path: &Path) -> Result<SigningKey, KeyFileError> {
     let bytes = Zeroizing::new(file.bytes);
     let mode = file.custody.mode;
     if mode & 0o077 != 0 {
+        // A public key is no secret key, however few may read it.
+        if key_text::public(&bytes).is_ok() {
+            return key_text::secret(&bytes).map_err(text_of(path));
+        }
         let path = path.to_owned();
         return Err(KeyFileError::Exposed { path, mode });
     }

@@ -16,6 +16,9 @@ pub struct Init {
     /// Let values that were not probed count as observations
     #[arg(long)]
     pub allow_asserted: bool,
+    /// Make it though this machine kept another ledger here, which is gone
+    #[arg(long)]
+    pub anew: bool,
 }
 
 /// `key`
@@ -38,15 +41,20 @@ pub enum Key {
     #[command(after_help = "Example:\n  handoff key list --json")]
     List,
     /// Let a key write
-    #[command(after_help = "Example:\n  handoff key authorize ci.pub --label ci")]
+    #[command(
+        after_help = "Example:\n  handoff key new --label ci && handoff key authorize ci --label ci\n\n\
+        A key is authorised once, with roles that are for good: give --admin --recorder to one\n\
+        that is to do both."
+    )]
     Authorize {
-        /// The public key, or a file that holds it
+        /// The public key, a file that holds it, or the label of a key of yours
         #[arg(value_name = "KEY")]
         public: KeySource,
         /// What it is called
         #[arg(long, value_name = "L")]
         label: Name,
-        /// Let it handle recorders, discard others' flags and erase captures
+        /// Let it handle recorders, discard others' flags and erase captures; not record, unless
+        /// --recorder is given too
         #[arg(long)]
         admin: bool,
         /// Let it record (the default if --admin is not given)
@@ -55,15 +63,15 @@ pub enum Key {
     },
     /// As admin: let a new key write in an old one's place, and end the old one's authority
     #[command(after_help = "Example:\n  \
-        handoff key new --label ci-2 && handoff key rotate ci.pub ci-2.pub --label ci-2\n\n\
+        handoff key new --label ci-2 && handoff key rotate ci ci-2 --label ci-2\n\n\
         Both happen or neither. What the old key wrote stands; where it was stolen, revoke it\n\
         with --compromised-since instead. Seal its open sessions first, for no other key can.\n\
         The root key is not rotated: it names the ledger. Keep it offline, with an admin at hand.")]
     Rotate {
-        /// The key that goes, or a file that holds it
+        /// The key that goes, by its label in the ledger, or a file that holds it
         #[arg(value_name = "OLD")]
         old: KeySource,
-        /// The key that comes, or a file that holds it
+        /// The key that comes, a file that holds it, or the label of a key of yours
         #[arg(value_name = "NEW")]
         new: KeySource,
         /// What the new key is called
@@ -75,9 +83,9 @@ pub enum Key {
     },
     /// End a key's authority, from now or from an event on
     #[command(after_help = "Example:\n  \
-        handoff key revoke ci.pub --reason 'runner was breached' --compromised-since 118")]
+        handoff key revoke ci --reason 'runner was breached' --compromised-since 118")]
     Revoke {
-        /// The public key, or a file that holds it
+        /// The key, by its label in the ledger, or a file that holds it
         #[arg(value_name = "KEY")]
         public: KeySource,
         /// Why
@@ -170,7 +178,7 @@ pub struct Acknowledged {
     /// Every refused event up to this one
     #[arg(value_name = "SEQ")]
     pub seq: Option<Seq>,
-    /// That the ledger is shorter than this machine has seen it
+    /// That the ledger is shorter than this machine has seen it: this machine's own note, no event
     #[arg(long)]
     pub rollback: bool,
 }

@@ -83,7 +83,7 @@ pub struct Flag {
     /// What it states
     #[arg(value_name = "STATEMENT")]
     pub statement: Text,
-    /// What it was derived from
+    /// What it was derived from; without it the claim is not flagged, but recorded as discarded
     #[arg(long, value_name = "DERIVATION")]
     pub because: Option<String>,
     /// The axes that its promotion will need, by commas
@@ -219,7 +219,7 @@ pub struct Erase {
     /// A receipt, for all that is kept of its output; or one commitment, 64 hexadecimal digits
     #[arg(value_name = "SEQ|COMMITMENT", required = true)]
     pub what: Vec<Erasable>,
-    /// Why; it stands in the ledger for good
+    /// Why; it stands in the ledger for good, so it must not repeat what is to go
     #[arg(long, value_name = "R")]
     pub reason: Text,
 }

@@ -58,7 +58,7 @@ pub(super) fn failure(error: &clap::Error, words: &[String]) -> Failure {
             next.push("--help".to_owned());
         }
     }
-    let message = format!("{}{}", message(error), origin(error, words));
+    let message = format!("{}{}", message(error, words), origin(error, words));
     Failure::usage(message).next(next.join(" "))
 }
 
@@ -78,10 +78,10 @@ fn origin(error: &clap::Error, words: &[String]) -> String {
     }
 }
 
-fn message(error: &clap::Error) -> String {
+fn message(error: &clap::Error, words: &[String]) -> String {
     let said = match error.kind() {
         ErrorKind::InvalidSubcommand => Some(unknown_command(error)),
-        ErrorKind::UnknownArgument => Some(unknown_argument(error)),
+        ErrorKind::UnknownArgument => Some(unknown_argument(error, words)),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Some("one of its own commands has to follow".to_owned())
         }
@@ -108,10 +108,19 @@ fn unknown_command(error: &clap::Error) -> String {
     format!("there is no command {}{meant}", word(&given))
 }
 
-fn unknown_argument(error: &clap::Error) -> String {
+fn unknown_argument(error: &clap::Error, words: &[String]) -> String {
     let given = texts_of(error, ContextKind::InvalidArg).join(" ");
     let meant = meant(error, ContextKind::SuggestedArg);
-    format!("unexpected argument {}{meant}", word(&given))
+    let path = path(words);
+    let hint = match path.first().map(String::as_str) {
+        _ if given.starts_with('-') => "",
+        Some("probe" | "axis") => "; a program and its arguments go after --",
+        Some("claim" | "flag" | "gate") => {
+            "; a text of several words stands in quotes, a program and its arguments go after --"
+        }
+        Some(_) | None => "",
+    };
+    format!("unexpected argument {}{meant}{hint}", word(&given))
 }
 
 fn missing(error: &clap::Error) -> Option<String> {

@@ -19,7 +19,7 @@ pub(super) fn authorize(
     roles: Vec<Role>,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let key = context::public_key(public)?;
+    let key = context::new_key(&context.folders, public)?;
     let signer = context.signer()?;
     let question = Question::default();
     context.ask(&question)?;
@@ -35,8 +35,12 @@ pub(super) fn authorize(
         .append(&signer, clock::now, &question, |pen| {
             pen.write(Seq::ZERO, body).map_err(Failure::from)
         })?;
+    let alone = match roles.contains(&Role::Recorder) {
+        true => "",
+        false => "; it cannot record, for good: roles are given once",
+    };
     let line = format!(
-        "key {} authorised as {label}, {}",
+        "key {} authorised as {label}, {}{alone}",
         key.short(),
         named.join(" and ")
     );
@@ -52,14 +56,15 @@ pub(super) fn rotate(
     reason: &Text,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let [old, new] = keys.map(context::public_key);
-    let (old, new) = (old?, new?);
+    let [old, new] = keys;
+    let new = context::new_key(&context.folders, new)?;
     let signer = context.signer()?;
     let question = Question {
         sessions: true,
         ..Question::default()
     };
     let state = context.ask(&question)?;
+    let old = context::known_key(&state, old)?;
     if state.ledger().is_some_and(|ledger| ledger.root == old) {
         let message = format!(
             "{} is the root key: it names the ledger, for good",
@@ -101,10 +106,11 @@ pub(super) fn rotate(
     });
     let exit = wrote(output, "key_rotate", &appended.head, &line, body);
     for session in &open {
+        let next = format!("handoff session abandon {session} --reason WHY");
         output.line(&format!(
-            "session {session} is still open, and its key may not write any more; next: handoff \
-             session abandon {session} --reason WHY"
+            "session {session} is still open, and its key may not write any more"
         ));
+        output.line(&format!("next: {}", context.common().carried(&next)));
     }
     Ok(exit)
 }
@@ -117,10 +123,10 @@ pub(super) fn revoke(
     compromised_since: Option<Seq>,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let key = context::public_key(public)?;
     let signer = context.signer()?;
     let question = Question::default();
-    context.ask(&question)?;
+    let state = context.ask(&question)?;
+    let key = context::known_key(&state, public)?;
     let body = KeyRevoked {
         compromised_since,
         key,

@@ -3,8 +3,12 @@
 use super::reading::{asked, judged};
 use crate::cli::args::{Can, Common};
 use crate::cli::context::Context;
+use crate::cli::examined::Answers;
 use crate::cli::output::Output;
-use crate::cli::render::{because_json, claim_text, claims, next_for, reasons_text, weak_text};
+use crate::cli::render::{
+    age_text, because_json, claim_text, claims, next_for, oldest_observation, reasons_text,
+    weak_text,
+};
 use crate::cli::report::{Exit, Failure};
 use crate::slice::Question;
 use crate::types::ClaimId;
@@ -18,6 +22,11 @@ pub(super) fn run(common: &Common, request: &Can, output: &mut Output) -> Result
     let context = Context::examine(common, output)?;
     // Evidence that is not whole, or whose root nobody vouches for, says nothing may be done.
     context.ledger.require_trusted()?;
+    let is_evidence = context.ledger.integrity().is_some();
+    if is_evidence && common.session.is_none() {
+        let message = "of evidence no session is yours: name the one to ask as";
+        return Err(Failure::usage(message).next("handoff session list"));
+    }
     let session = context.session()?;
     let ids: BTreeSet<ClaimId> = request.ids.iter().cloned().collect();
     let question = Question {
@@ -37,11 +46,19 @@ pub(super) fn run(common: &Common, request: &Can, output: &mut Output) -> Result
             .collect();
         let next = (!verdict.admissible)
             .then(|| common.carried(&next_for(&state, id, verdict, Some(session))));
+        let observed = oldest_observation(&state, &judge, id);
+        let observed = observed.filter(|_| verdict.admissible);
         let line = claim_text(&state, id, verdict);
         if verdict.admissible {
             output.verdict("yes", &line);
             if let Some(weak) = weak_text(&verdict.weak) {
                 output.line(&format!("    {weak}"));
+            }
+            if let Some((_, time)) = observed {
+                let age = age_text(context.time, time);
+                let again =
+                    common.carried(&format!("handoff reverify --session {session} --only {id}"));
+                output.line(&format!("    seen {age}; to look again: {again}"));
             }
         } else {
             output.verdict("no", &line);
@@ -57,6 +74,7 @@ pub(super) fn run(common: &Common, request: &Can, output: &mut Output) -> Result
             "weak": !verdict.weak.is_empty(),
             "weak_because": verdict.weak,
             "because": because,
+            "observed": observed.map(|(receipt, time)| json!({ "receipt": receipt, "time": time })),
             "next": next,
         }));
     }

@@ -10,7 +10,7 @@ use super::super::written::{not_told, refused_with, said, wrote};
 use super::evidence::{printed, require_receipt, told};
 use super::grounds::{AxisProbes, about, check_grounds, grounds};
 use crate::command::{self, Bracket, Flagged, Proof, Provisional, Step};
-use crate::event::ClaimRetracted;
+use crate::event::{ClaimRetracted, DiscardWhy};
 use crate::home::clock;
 use crate::probe;
 use crate::probe_spec::{Probe, STEP_TIMEOUT_MS_DEFAULT, TIMEOUT_MS_DEFAULT};
@@ -88,7 +88,7 @@ pub(super) fn claim(
 }
 
 /// Why a support that was just written is weaker than it could be.
-fn weak_of(context: &Context<'_>, support: Seq) -> Result<BTreeSet<Weak>, Failure> {
+pub(super) fn weak_of(context: &Context<'_>, support: Seq) -> Result<BTreeSet<Weak>, Failure> {
     let question = Question {
         cited: BTreeSet::from([support]),
         ..Question::default()
@@ -222,12 +222,30 @@ pub(super) fn flag(
             Ok(wrote(output, "flag", &appended.head, &line, body))
         }
         Flagged::Discarded { seq, why } => {
-            let line = format!("claim {id} discarded as {seq}, not flagged: {why}");
+            let next = amended(*why);
+            let line = format!(
+                "claim {id} not flagged: {why}; event {seq} says so, and closes nothing\nnext: {next}"
+            );
             let body = json!({
                 "seq": seq, "claim": id, "session": session, "state": "discarded", "why": why,
+                "next": next,
             });
             Ok(said(output, "flag", Exit::No, &appended.head, &line, body))
         }
+    }
+}
+
+/// What to type instead of a flag that was recorded as discarded.
+fn amended(why: DiscardWhy) -> &'static str {
+    match why {
+        DiscardWhy::NoDerivation => "the same command with --because DERIVATION",
+        DiscardWhy::NoStep => "the same command with its step: --expect E -- ARGV",
+        DiscardWhy::VacuousStep => {
+            "the same command with a step that can fail: another program, or an --expect that empty \
+             output does not meet"
+        }
+        DiscardWhy::Redundant => "nothing: the same is admissible already",
+        DiscardWhy::Withdrawn => "handoff state",
     }
 }
 

@@ -27,6 +27,8 @@ struct Found {
     missing: BTreeSet<Digest>,
     /// Receipts whose redacted value is compared by a salt that goes.
     redacted: BTreeSet<Seq>,
+    /// Receipts whose value, taken from that output, is signed.
+    values: BTreeSet<Seq>,
 }
 
 /// Erases captures, in one transaction with the events that say so. What went before is passed
@@ -51,6 +53,7 @@ pub(super) fn run(
         before,
         missing,
         redacted,
+        values,
     } = found;
     let before: Vec<Digest> = before.into_iter().collect();
     let missing: Vec<Digest> = missing.into_iter().collect();
@@ -59,10 +62,14 @@ pub(super) fn run(
     }
     if commitments.is_empty() {
         let head = context.head()?;
-        let body =
-            json!({ "seq": null, "commitments": [], "erased_before": before, "missing": [] });
+        let body = json!({
+            "seq": null, "commitments": [], "erased_before": before, "missing": [],
+            "values_stay": values,
+        });
         let line = "nothing left to erase: all of it was erased before";
-        return Ok(wrote(output, "erase", &head, line, body));
+        let exit = wrote(output, "erase", &head, line, body);
+        tell_values(&values, output);
+        return Ok(exit);
     }
     let all: Vec<Digest> = commitments.into_iter().collect();
     let appended = context
@@ -90,8 +97,10 @@ pub(super) fn run(
         "erased_before": before,
         "missing": missing,
         "unverifiable_receipts": redacted,
+        "values_stay": values,
     });
     let exit = wrote(output, "erase", &appended.head, &line, body);
+    tell_values(&values, output);
     for commitment in &missing {
         output.line(&format!(
             "{commitment} was gone before, and no event says why: this one does not speak of it"
@@ -103,6 +112,16 @@ pub(super) fn run(
         ));
     }
     Ok(exit)
+}
+
+/// That what a receipt says of its output is no part of what is erased.
+fn tell_values(values: &BTreeSet<Seq>, output: &mut Output) {
+    for receipt in values {
+        output.line(&format!(
+            "NOT erased: the value of receipt {receipt}, which was taken from that output. It is \
+             signed and stands in the chain for good; --redact keeps the next one out"
+        ));
+    }
 }
 
 /// What went without an event is a loss, and an erasure now would pass it off as meant.
@@ -131,6 +150,9 @@ fn find(
                 let message = format!("nothing was kept of the output of receipt {seq}");
                 return Err(Failure::no("nothing_kept", message).next(look(seq)));
             }
+            if receipt.value.is_some() {
+                found.values.insert(seq);
+            }
             for (_, commitment) in &kept {
                 sort(context, state, *commitment, found)?;
             }
@@ -148,9 +170,27 @@ fn find(
                 );
             }
             sort(context, state, commitment, found)?;
+            found.values.extend(valued(context, &commitment)?);
         }
     }
     Ok(())
+}
+
+/// The receipts that hold a commitment, and a value beside it.
+fn valued(context: &Context<'_>, commitment: &Digest) -> Result<Vec<Seq>, Failure> {
+    let head = context.head()?;
+    let mut receipts = Vec::new();
+    context
+        .ledger
+        .replay_from(Seq::ZERO, head.seq, |event, _, _| {
+            if let Body::ProbeReceipt(receipt) = &event.event().body
+                && receipt.value.is_some()
+                && receipt.kept().iter().any(|(_, it)| it == commitment)
+            {
+                receipts.push(event.event().seq);
+            }
+        })?;
+    Ok(receipts)
 }
 
 /// What an event says is gone and is there all the same (somebody put it back) goes again.

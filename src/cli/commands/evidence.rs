@@ -7,6 +7,7 @@ use super::super::output::Output;
 use super::super::quote::quoted;
 use super::super::report::{Exit, Failure};
 use super::super::written::{refused_with, said, wrote};
+use crate::check::Check;
 use crate::command::{self, Proof, Recorded, Run};
 use crate::event::{AmbientEntry, AxisClass, ProbeReceipt};
 use crate::home::clock;
@@ -15,6 +16,7 @@ use crate::slice::Question;
 use crate::types::{AxisName, Seq, Value};
 use crate::verdict;
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeSet;
 
 /// How much of what a failed run printed is told, in characters.
 const PRINTED_CHARACTERS_MAX: usize = 200;
@@ -78,11 +80,15 @@ pub(super) fn told(receipt: &ProbeReceipt) -> String {
         Outcome::Exited(code) => format!("exit {code}"),
         Outcome::Signaled(signal) => format!("ended by signal {signal}"),
         Outcome::TimedOut => format!("timed out after {} ms", receipt.probe.timeout_ms()),
-        Outcome::NotFound => "not found".to_owned(),
+        Outcome::NotFound => not_found(&receipt.probe),
         Outcome::NotExecutable => "not executable".to_owned(),
         Outcome::Interrupted => "interrupted".to_owned(),
         Outcome::Checked => "checked".to_owned(),
-        Outcome::Failed => "could not be checked".to_owned(),
+        Outcome::Failed => match receipt.probe.check() {
+            Some(Check::Env(name)) => format!("could not be checked: is {name} set here?"),
+            Some(check) => format!("{check} could not be checked here"),
+            None => "could not be checked".to_owned(),
+        },
     };
     let value = match (&receipt.value, &receipt.redacted) {
         (Some(value), _) => format!(", value {}", quoted(value.as_str())),
@@ -108,6 +114,18 @@ pub(super) fn told(receipt: &ProbeReceipt) -> String {
         ),
     };
     format!("{end}{value}{unmet}{not_kept}")
+}
+
+/// A program that was not found, with the slip that is likely if its name has spaces.
+fn not_found(probe: &Probe) -> String {
+    let program = probe.argv().and_then(|argv| argv.first());
+    match program.filter(|program| program.contains(' ')) {
+        Some(program) => format!(
+            "not found: {} is one word; a program and its arguments are words of their own",
+            quoted(program)
+        ),
+        None => "not found".to_owned(),
+    }
 }
 
 /// The streams of which nothing was kept although something was printed and nothing is redacted.
@@ -315,20 +333,27 @@ pub(super) fn ambient(
         needed_names: entries.iter().map(|entry| entry.name.clone()).collect(),
         ..Question::default()
     };
-    context.ask(&question)?;
+    let state = context.ask(&question)?;
+    let before = (state.sessions().get(&session)).map(|session| session.ambient.as_slice());
+    let before = (before.unwrap_or_default().iter()).flat_map(|it| it.body.entries.iter());
+    let before: BTreeSet<String> = before.map(|entry| entry.name.to_string()).collect();
     let names: Vec<String> = entries.iter().map(|entry| entry.name.to_string()).collect();
     let appended = context
         .ledger
         .append(&signer, clock::now, &question, |pen| {
             command::ambient(pen, session, entries).map_err(Failure::from)
         })?;
-    let line = match names.is_empty() {
+    let all: BTreeSet<String> = before.into_iter().chain(names.iter().cloned()).collect();
+    let all: Vec<String> = all.into_iter().collect();
+    let line = match all.is_empty() {
         true => format!("ambient allowlist of session {session}: nothing may drift"),
         false => format!(
             "ambient allowlist of session {session}: {} may drift",
-            names.join(", ")
+            all.join(", ")
         ),
     };
-    let body = json!({ "seq": appended.outcome, "session": session, "names": names });
+    let body = json!({
+        "seq": appended.outcome, "session": session, "names": names, "may_drift": all,
+    });
     Ok(wrote(output, "ambient", &appended.head, &line, body))
 }

@@ -68,15 +68,28 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     output.line(&head.to_string());
     output.line(&format!("imported to {}", path.display()));
     let setback = setback(&report, &known);
-    match (&setback, report.signer.root_key) {
+    let next = match (&setback, report.signer.root_key) {
         (Some(setback), _) => {
             output.note(&format!("WARNING {setback}"));
-            output.line(&format!("next: {RESTORE}"));
+            Some(RESTORE.to_owned())
         }
         (None, Some(root)) if report.signer.basis == Basis::Unpinned => {
-            output.line(&format!("next: handoff trust add {root}"));
+            output.line(&format!(
+                "nobody here vouches for its root key {root}, which the file names itself: trust \
+                 it only if its owner gives you the same"
+            ));
+            Some(match request.to.as_ref().or(common.ledger.as_ref()) {
+                Some(path) => {
+                    let path = path.to_string_lossy();
+                    context::command(&["handoff", "--ledger", &path, "trust", "add", "KEY"])
+                }
+                None => "handoff trust add KEY".to_owned(),
+            })
         }
-        (None, _) => {}
+        (None, _) => None,
+    };
+    if let Some(next) = &next {
+        output.line(&format!("next: {next}"));
     }
     for what in &report.not_proven {
         output.note(&format!("not proven: {what}"));
@@ -88,6 +101,7 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
         "root_key": report.signer.root_key,
         "setback": setback,
         "not_proven": report.not_proven,
+        "next": next,
     });
     output.document(SCHEMA, Exit::Yes, told);
     Ok(Exit::Yes)

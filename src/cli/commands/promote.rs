@@ -4,8 +4,10 @@ use super::super::args::{AxisReference, Promote};
 use super::super::context::Context;
 use super::super::observe::{Observer, secrets};
 use super::super::output::Output;
+use super::super::render::weak_text;
 use super::super::report::{Exit, Failure};
-use super::super::written::{refused_with, wrote};
+use super::super::written::{not_told, refused_with, wrote};
+use super::claims::weak_of;
 use super::evidence::{printed, told};
 use super::grounds::{AxisProbes, about, check_grounds, grounds};
 use crate::append::Pen;
@@ -93,10 +95,13 @@ pub(super) fn promote(
     let (receipt, id) = (appended.outcome.receipt, &arguments.id);
     match &appended.outcome.attempt {
         Ok(seq) => {
-            let line = format!("claim {id} promoted as {seq}: {told_of}");
+            let weak =
+                weak_of(context, *seq).map_err(|failure| not_told(failure, &appended.head))?;
+            let told = weak_text(&weak).map_or(String::new(), |weak| format!(" ({weak})"));
+            let line = format!("claim {id} promoted as {seq}: {told_of}{told}");
             let body = json!({
                 "seq": seq, "claim": id, "flag": flag, "receipt": receipt, "session": session,
-                "state": "verified_invariant",
+                "state": "verified_invariant", "weak": !weak.is_empty(), "weak_because": weak,
             });
             Ok(wrote(output, "promote", &appended.head, &line, body))
         }

@@ -37,7 +37,10 @@ pub(super) fn resume(
         }
         refuse_unknown(&left)?;
     }
+    check_known(context, None, &arguments.reprobe.only)?;
+    let before = context.session();
     let (session, opened, inherits) = session::opened(context, &arguments.open)?;
+    session::tell_other(before, context, output);
     let judged = judge_anew(context, session, &arguments.reprobe, &asserted)
         .map_err(|failure| left_open(failure, session, &opened))?;
     output.recorded(&judged.head);
@@ -60,7 +63,11 @@ pub(super) fn resume(
     ));
     output.line(&format!("next: export HANDOFF_SESSION={session}"));
     for id in &missing {
-        output.line(&format!("REQUIRED {id} is not admissible"));
+        let why = match told.unknown.contains(*id) {
+            true => ": nobody spoke of it",
+            false => "",
+        };
+        output.line(&format!("REQUIRED {id} is not admissible{why}"));
     }
     output.line("");
     told.print(output);
@@ -81,7 +88,7 @@ pub(super) fn reverify(
 ) -> Result<Exit, Failure> {
     let session = context.session()?;
     let asserted = asserted(arguments)?;
-    check_known(context, session, &arguments.only)?;
+    check_known(context, Some(session), &arguments.only)?;
     if !asserted.is_empty() {
         let state = context.ask(&everything(Some(session)))?;
         let axes = reverify::axes(&state, session, &arguments.only);
@@ -128,11 +135,11 @@ fn left_open(failure: Failure, session: Seq, opened: &Head) -> Failure {
 /// The claims asked about must have been spoken of.
 fn check_known(
     context: &Context<'_, impl Answers>,
-    session: Seq,
+    session: Option<Seq>,
     only: &[ClaimId],
 ) -> Result<(), Failure> {
     let question = Question {
-        session: Some(session),
+        session,
         claims: only.iter().cloned().collect(),
         ..Question::default()
     };
@@ -209,7 +216,7 @@ pub(super) fn dry_reverify(
     context.ledger.require_trusted()?;
     let session = context.session()?;
     asserted(arguments)?;
-    check_known(&context, session, &arguments.only)?;
+    check_known(&context, Some(session), &arguments.only)?;
     let state = context.ask(&everything(Some(session)))?;
     let axes = reverify::axes(&state, session, &arguments.only);
     Ok(would_run([(state.as_ref(), &axes)], output, "reverify"))
@@ -248,6 +255,8 @@ struct Told {
     admissible: BTreeSet<ClaimId>,
     blocked: Vec<Json>,
     provisional: Vec<Json>,
+    /// Claims that were asked about and nobody spoke of.
+    unknown: BTreeSet<ClaimId>,
     drifted: Vec<String>,
     text: String,
 }
@@ -268,6 +277,7 @@ impl Told {
             admissible: BTreeSet::new(),
             blocked: Vec::new(),
             provisional: Vec::new(),
+            unknown: BTreeSet::new(),
             drifted: (render::axes(state, &judge).iter())
                 .filter(|axis| axis.verdict.verdict != Verdict::Held)
                 .map(|axis| render::axis_text(state, axis))
@@ -277,6 +287,9 @@ impl Told {
         let mut claims = render::claims(state, &judge, None);
         claims.extend(render::claims(state, &judge, Some(&asked)));
         for (id, verdict) in claims {
+            if verdict.state == ClaimState::Unknown {
+                told.unknown.insert(id.clone());
+            }
             if verdict.admissible {
                 told.admissible.insert(id);
             } else if verdict.state == ClaimState::ProvisionalUnverified {

@@ -25,12 +25,7 @@ pub(super) fn open(
     let before = context.session();
     let (session, head, inherits) = opened(context, arguments)?;
     output.recorded(&head);
-    if let Ok(other) = before {
-        output.note(&format!(
-            "note: session {other} of your key is open here too: name one with --session, or end it \
-             with: handoff session abandon {other} --reason WHY"
-        ));
-    }
+    tell_other(before, context, output);
     let line = format!(
         "session {session} opened by {}{}",
         arguments.agent,
@@ -44,6 +39,19 @@ pub(super) fn open(
     });
     output.document("handoff.session_open.v1", Exit::Yes, body);
     Ok(Exit::Yes)
+}
+
+/// Says that another session of this key was open here when one more was opened.
+pub(super) fn tell_other(before: Result<Seq, Failure>, context: &Context<'_>, output: &mut Output) {
+    if let Ok(other) = before {
+        let seal = context
+            .common()
+            .carried(&format!("handoff seal --session {other}"));
+        output.note(&format!(
+            "note: session {other} of your key is open here too: name one with --session, or end \
+             it, with: {seal}, or handoff session abandon {other} --reason WHY"
+        ));
+    }
 }
 
 /// How inheritance is told in a line.
@@ -176,7 +184,10 @@ pub(super) fn abandon(
         .append(&signer, clock::now, &question, |pen| {
             pen.write(Seq::ZERO, body).map_err(Failure::from)
         })?;
-    let line = format!("session {session} abandoned");
+    let line = format!(
+        "session {session} abandoned: nobody inherits what it verified or promoted; its flags stay \
+         open"
+    );
     let body = json!({ "seq": appended.outcome, "session": session });
     Ok(wrote(
         output,

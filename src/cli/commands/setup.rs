@@ -1,7 +1,7 @@
 //! `init`, `upgrade` and `acknowledge`: what is done to the ledger itself.
 
 use super::super::args::{Acknowledge, Common, Init};
-use super::super::context::{self, Context, Whose};
+use super::super::context::{self, Context, Gone, Whose};
 use super::super::examine::{Examination, Subject, examine};
 use super::super::failures::emptied;
 use super::super::known::Against;
@@ -24,7 +24,7 @@ use crate::home::view;
 use crate::key::SigningKey;
 use crate::slice::Question;
 use crate::store::sqlite::SqliteLedger;
-use crate::store::{Store, Transaction};
+use crate::store::{Read, Store, Transaction};
 use crate::types::{Digest, Head, LedgerId, Name, Seq};
 use serde_json::json;
 use std::path::Path;
@@ -44,6 +44,10 @@ pub(super) fn init(
     if path.symlink_metadata().is_ok() {
         let message = format!("{} exists already", path.display());
         return Err(Failure::environment("already_exists", message).next("handoff head"));
+    }
+    let gone = Gone::at(&path, &folders).filter(|_| !arguments.anew);
+    if let Some(gone) = gone {
+        return Err(gone.failure(common));
     }
     let key_path = context::key_path(common, &folders)?;
     let (signer, made) = key_or_new(&key_path)?;
@@ -207,6 +211,13 @@ pub(super) fn acknowledge(
     let signer = context.signer()?;
     let question = Question::default();
     context.ask(&question)?;
+    let whole = context.ledger.fold(context.head()?.seq)?;
+    let known = whole.acknowledged();
+    let is_new = |seq: &Seq| *seq <= up_to && known.is_none_or(|known| *seq > known);
+    if !whole.refused().keys().any(is_new) {
+        let message = format!("no event up to {up_to} is refused and not acknowledged");
+        return Err(Failure::no("nothing_refused", message).next("handoff verify"));
+    }
     let body = EventAcknowledged {
         reason: arguments.reason.clone(),
         up_to,
@@ -243,7 +254,17 @@ pub(super) fn acknowledge_rollback(
     if let (None, Some((_, detail))) = (found.report.head, &found.known.fault) {
         return Err(emptied(detail.clone()));
     }
+    if common.key.is_some() {
+        // None signs this, but one that is named must be one that may speak.
+        let key = keys::read(&context::key_path(common, &folders)?)?.public();
+        let revoked = found.state.keys().get(&key).and_then(|it| it.revoked);
+        if let Some(revoked) = revoked {
+            let message = format!("key {} was revoked at event {}", key.short(), revoked.seq);
+            return Err(Failure::no("key_revoked", message).next("handoff key list"));
+        }
+    }
     let head = acceptable(&found, &path)?;
+    let known = found.known;
     let store = match found.opened.source {
         Source::Own(store) => store,
         Source::Copy(_) | Source::Unreadable | Source::Export(_) => {
@@ -251,6 +272,15 @@ pub(super) fn acknowledge_rollback(
             return Err(Failure::integrity("storage", message).next("handoff verify"));
         }
     };
+    let seen = known
+        .head
+        .map(|(seq, _)| store.get(seq))
+        .transpose()?
+        .flatten();
+    if known.is_met(seen.map(|record| record.leaf())) {
+        let message = format!("{} goes on from what this machine saw", path.display());
+        return Err(Failure::no("nothing_rolled_back", message).next("handoff verify"));
+    }
     let head = Point {
         seq: head.seq,
         leaf: head.leaf,
@@ -258,7 +288,7 @@ pub(super) fn acknowledge_rollback(
     let ledger = view::accept(store, &folders, head, clock::now(), &arguments.reason)?;
     let head = ledger.head()?;
     let line = format!(
-        "accepted as it is now: {head} ({})",
+        "accepted by this machine as it is now, which no event of the ledger says: {head} ({})",
         quoted(arguments.reason.as_str())
     );
     let body = json!({ "reason": arguments.reason });

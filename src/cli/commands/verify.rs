@@ -12,7 +12,7 @@ use crate::cli::report::{Exit, Failure};
 use crate::home::memory::Rollback;
 use crate::note::VerifierKey;
 use crate::types::Seq;
-use crate::verify::{By, Report, Verification};
+use crate::verify::{Basis, By, Report, Verification};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -22,9 +22,9 @@ pub(super) fn run(common: &Common, request: &Verify, output: &mut Output) -> Res
     let witnesses = witnesses(common, request)?;
     match verify(common, request, witnesses, output) {
         Ok(Verified { found, evidence }) => {
-            print(&found.report, output);
+            print(&found.report, common, output);
             print_rollbacks(&found.known.rollbacks, output);
-            if let Some(next) = &next(&found.report, evidence.as_deref()) {
+            if let Some(next) = &next(&found.report, common, evidence.as_deref()) {
                 let next = common.carried(next);
                 output.line(&format!("next: {next}"));
             }
@@ -151,7 +151,7 @@ fn body(found: &Examination) -> Value {
     })
 }
 
-fn print(report: &Report, output: &mut Output) {
+fn print(report: &Report, common: &Common, output: &mut Output) {
     let head = match &report.head {
         Some(head) => format!(", head {head}"),
         None => String::new(),
@@ -163,7 +163,11 @@ fn print(report: &Report, output: &mut Output) {
     };
     output.verdict(report.result.as_str(), &format!("{of}{head}"));
     if let (Some(ledger), Some(root)) = (report.ledger, report.signer.root_key) {
-        let basis = report.signer.basis.as_str();
+        let basis = match (report.signer.basis, common.trust.as_slice()) {
+            (Basis::Unpinned, []) => "unpinned: compare it with what its owner gives",
+            (Basis::Unpinned, _) => "not the key that was given to be trusted",
+            (basis @ (Basis::Pinned | Basis::Given), _) => basis.as_str(),
+        };
         output.line(&format!("ledger {ledger}"));
         output.line(&format!("root key {root} ({basis})"));
     }
@@ -269,7 +273,7 @@ fn more(listed: usize, total: u64, what: &str, output: &mut Output) {
 }
 
 /// What to type next: to repair or to trust one's own ledger, or to look at what was handed over.
-fn next(report: &Report, evidence: Option<&Path>) -> Option<String> {
+fn next(report: &Report, common: &Common, evidence: Option<&Path>) -> Option<String> {
     let file = evidence.map(|file| file.to_string_lossy());
     match (report.result, file) {
         (Verification::Tampered, None) => {
@@ -295,6 +299,7 @@ fn next(report: &Report, evidence: Option<&Path>) -> Option<String> {
             let last = refused.map(|refused| refused.seq).max();
             last.map(|seq| format!("handoff show {seq}"))
         }
+        (Verification::SelfConsistent, _) if !common.trust.is_empty() => None,
         (Verification::SelfConsistent, None) => Some("handoff trust add KEY".to_owned()),
         (Verification::SelfConsistent, Some(file)) => Some(context::command(&[
             "handoff", "verify", &file, "--trust", "KEY",

@@ -6,10 +6,11 @@ use super::show::shown;
 use crate::checkpoint::SignedCheckpoint;
 use crate::cli::args::{Common, VerifyProof};
 use crate::cli::context;
-use crate::cli::output::Output;
+use crate::cli::output::{Format, Output};
 use crate::cli::report::{Exit, Failure};
 use crate::cli::trust::given_keys;
 use crate::home::{self, FileError};
+use crate::key::ORIGIN_PREFIX;
 use crate::proof::{InclusionProof, PROOF_BYTES_MAX, Proof, ProofError};
 use crate::proof_report::{self, ProofReport, Trusted};
 use crate::store::Record;
@@ -31,7 +32,15 @@ pub(super) fn run(
         witnesses: witnesses.collect(),
     };
     let parsed = match home::read_given(&request.file, PROOF_BYTES_MAX) {
-        Ok(bytes) => Proof::parse(&bytes),
+        Ok(bytes) => {
+            let parsed = Proof::parse(&bytes);
+            if parsed == Err(ProofError::Unknown)
+                && let Some(kind) = Kind::of(&bytes)
+            {
+                return Ok(another_kind(&request.file, kind, output));
+            }
+            parsed
+        }
         Err(FileError::TooLarge { found, .. }) => Err(ProofError::TooLarge { found }),
         Err(error) => return Err(error.into()),
     };
@@ -70,7 +79,60 @@ fn older(path: &Path) -> Result<SignedCheckpoint, Failure> {
     read_checkpoint(path).map_err(|failure| failure.next(next))
 }
 
-/// What is no proof, or one no longer, shows nothing.
+/// A file that does not even claim to be a proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Ledger,
+    Export,
+    Checkpoint,
+    Unknown,
+}
+
+impl Kind {
+    /// What bytes are that do not begin as a proof does; `None` if a checkpoint stands below, as in
+    /// a proof whose beginning was altered.
+    fn of(bytes: &[u8]) -> Option<Kind> {
+        let origin = ORIGIN_PREFIX.as_bytes();
+        if bytes.starts_with(b"SQLite format 3\0") {
+            Some(Kind::Ledger)
+        } else if bytes.starts_with(b"{") {
+            Some(Kind::Export)
+        } else if bytes.starts_with(origin) {
+            Some(Kind::Checkpoint)
+        } else if bytes.windows(origin.len()).any(|part| part == origin) {
+            None
+        } else {
+            Some(Kind::Unknown)
+        }
+    }
+}
+
+/// Of a file of another kind nothing is said but that: nobody tampered with it.
+fn another_kind(path: &Path, kind: Kind, output: &mut Output) -> Exit {
+    let file = path.to_string_lossy();
+    let verify = context::command(&["handoff", "verify", &file]);
+    let demand = context::command(&["handoff", "verify", "--expect", &file]);
+    let (what, next) = match kind {
+        Kind::Ledger => ("a ledger", verify),
+        Kind::Export => ("an export, or another JSON", verify),
+        Kind::Checkpoint => ("a checkpoint", format!("where the ledger is: {demand}")),
+        Kind::Unknown => ("another file", "handoff verify-proof FILE".to_owned()),
+    };
+    let message = format!("{file} is no proof, but {what}");
+    let failure = Failure::environment("not_a_proof", message).next(next);
+    output.verdict(Verification::Error.as_str(), "this is no proof");
+    let mut told = failure.body();
+    if let Some(members) = told.as_object_mut() {
+        members.insert("result".to_owned(), json!(Verification::Error));
+    }
+    output.document(SCHEMA, failure.exit, told);
+    if output.format() == Format::Text {
+        output.failure(&failure);
+    }
+    failure.exit
+}
+
+/// What is no proof any longer shows nothing.
 fn no_proof(error: &ProofError, output: &mut Output) -> Exit {
     let (result, exit) = (Verification::Tampered, Exit::Integrity);
     output.verdict(result.as_str(), "this is no proof");

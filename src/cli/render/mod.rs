@@ -2,12 +2,14 @@
 //!
 //! ```text
 //!  mod.rs    claims, axes, reasons and heads as JSON      next.rs   the command to type next
-//!  text.rs   the same for a person, one line each
+//!  text.rs   the same for a person, one line each               age.rs    how old it is
 //! ```
 
+mod age;
 mod next;
 mod text;
 
+pub use age::{age_text, oldest_observation};
 pub use next::next_for;
 pub use text::{
     axis_text, because_text, claim_text, probe_text, reason_text, reasons_text, weak_text,

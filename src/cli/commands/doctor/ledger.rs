@@ -11,11 +11,13 @@ use crate::cli::report::Failure;
 use crate::home::clock;
 use crate::home::memory::{MemoryError, OwnFiles};
 use crate::home::paths::Folders;
+use crate::home::pins::Pins;
 use crate::home::view::{self, Seen};
 use crate::observation::AHEAD_MS_MAX;
 use crate::store::index::IndexFile;
 use crate::types::{LedgerId, PublicKey, Time};
 use crate::verify::{Basis, By, Report, Verification};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The checks of a ledger, and whose it is taken for. It is opened once, and all that is looked at
@@ -51,7 +53,7 @@ pub(super) fn checks(
                 "it is not this machine's own: nothing is kept of it",
             ),
         },
-        pins(report),
+        pins(report, folders),
         custody::authority(signer, &found.state),
         clock(&found),
     ];
@@ -143,7 +145,9 @@ fn view(found: &Examination, folders: &Folders) -> Check {
         Ok(path) => path,
         Err(error) => return Check::failed(Name::View, error.into()),
     };
-    if !path.exists() {
+    if let Err(error) = path.symlink_metadata()
+        && error.kind() == ErrorKind::NotFound
+    {
         let detail = "there is none yet: the next command makes it, by verifying everything";
         return Check::warn(Name::View, detail, "handoff head");
     }
@@ -183,7 +187,12 @@ fn view(found: &Examination, folders: &Folders) -> Check {
     }
 }
 
-fn pins(report: &Report) -> Check {
+fn pins(report: &Report, folders: &Folders) -> Check {
+    let read = folders.pins().map_err(Failure::from);
+    let read = read.and_then(|path| Ok(Pins::read(&path)?));
+    if let Err(failure) = read {
+        return Check::failed(Name::Pins, failure);
+    }
     let Some(root) = report.signer.root_key else {
         return Check::skipped(Name::Pins, "there is no root key to pin");
     };
