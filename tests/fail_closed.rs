@@ -42,8 +42,22 @@ impl Case {
         std::fs::write(self.machine.file(), &self.old).unwrap();
     }
 
-    fn memory(&self) -> PathBuf {
-        self.root.folders().memory(&self.id).unwrap()
+    /// The two files of what is remembered of the ledger.
+    fn memories(&self) -> [PathBuf; 2] {
+        let folders = self.root.folders();
+        [folders.memory(&self.id), folders.recent(&self.id)].map(Result::unwrap)
+    }
+
+    /// Each way in which what is remembered may be lost, done to a case of its own.
+    fn each_loss(mut work: impl FnMut(&str, &Case)) {
+        for (what, lose) in LOSSES {
+            for file in 0..2 {
+                let case = Case::new();
+                let path = &case.memories()[file];
+                lose(path);
+                work(&format!("{} {what}", path.display()), &case);
+            }
+        }
     }
 
     fn list(&self) -> PathBuf {
@@ -81,9 +95,7 @@ const COMMANDS: [&[&str]; 12] = [
 
 #[test]
 fn a_rollback_is_told_whatever_became_of_the_memory_as_long_as_the_view_knows() {
-    for (what, lose) in LOSSES {
-        let case = Case::new();
-        lose(&case.memory());
+    Case::each_loss(|what, case| {
         // The control: without a rollback nothing speaks against it.
         let untouched = case.root.run(&["verify"]);
         assert_eq!(untouched.exit, Some(0), "{what}: {untouched:?}");
@@ -96,16 +108,17 @@ fn a_rollback_is_told_whatever_became_of_the_memory_as_long_as_the_view_knows() 
             assert_eq!(answer.exit, Some(4), "{what} {words:?}: {answer:?}");
         }
         assert_eq!(std::fs::read(&file).unwrap(), case.old, "{what}");
-    }
+    });
 }
 
 #[test]
 fn a_memory_that_is_older_than_the_view_hides_no_rollback() {
     let case = Case::new();
-    let (file, memory) = (case.machine.file(), case.memory());
-    let before = [&file, &memory].map(|path| std::fs::read(path).unwrap());
+    let [synced, recent] = case.memories();
+    let paths = [case.machine.file(), synced, recent];
+    let before = paths.each_ref().map(|path| std::fs::read(path).unwrap());
     case.root.does(&["session", "open", "--agent", "second"]);
-    for (path, bytes) in [&file, &memory].into_iter().zip(before) {
+    for (path, bytes) in paths.iter().zip(before) {
         std::fs::write(path, bytes).unwrap();
     }
     for words in COMMANDS {
@@ -131,9 +144,7 @@ fn a_view_is_looked_at_and_not_emptied() {
 
 #[test]
 fn an_accepted_rollback_is_told_from_then_on_whatever_was_left_to_know_of_it() {
-    for (what, lose) in LOSSES {
-        let case = Case::new();
-        lose(&case.memory());
+    Case::each_loss(|what, case| {
         case.roll_back();
         case.root.does(&WHY);
         case.root.does(&["session", "open", "--agent", "later"]);
@@ -141,7 +152,7 @@ fn an_accepted_rollback_is_told_from_then_on_whatever_was_left_to_know_of_it() {
         let kept = &told["rollbacks_accepted"][0];
         assert_eq!(kept["reason"], "restored", "{what}: {told}");
         assert_eq!(kept["from"]["seq"], 2, "{what}: {told}");
-    }
+    });
     // What only grew was not rolled back.
     let case = Case::new();
     case.root.does(&WHY);

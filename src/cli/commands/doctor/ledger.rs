@@ -84,11 +84,7 @@ fn memory(folders: &Folders, path: &Path, ledger: Option<&LedgerId>) -> Check {
         ),
         Ok(Seen { head: None, .. }) => {
             let detail = "nothing is remembered of the ledger: it may have been cut back";
-            Check::warn(
-                Name::Memory,
-                detail,
-                "handoff head, kept on another machine",
-            )
+            Check::warn(Name::Memory, detail, "handoff head")
         }
         Err(error) => Check::failed(Name::Memory, error.into()),
     }
