@@ -120,8 +120,8 @@ impl<'a> Context<'a, AnyLedger> {
         Ok(context)
     }
 
-    /// Answers from a ledger that is read, as [`Context::examine`] opens it. Of evidence that is not
-    /// whole even "there is no such thing" is no plain no: what is missing may have been taken out.
+    /// Answers from a ledger that is read, as [`Context::examine`] opens it. Of evidence that is
+    /// not whole even "there is no such thing" is no plain no: it may have been taken out.
     ///
     /// # Errors
     /// As [`Context::examine`], and what `answer` fails with.

@@ -1,8 +1,8 @@
 //! `doctor`: whether this machine can keep a ledger, and what to do about what is wrong.
 //!
-//! Nothing is changed: neither the ledger nor what is remembered of it. This machine's own ledger is
-//! opened as every command opens it, which undoes what an interrupted writer left; any other file
-//! is evidence, and looked at by a copy. What is tried out is tried beside an own ledger, in a
+//! Nothing is changed: neither the ledger nor what is remembered of it. This machine's own ledger
+//! is opened as every command opens it, which undoes what an interrupted writer left; any other
+//! file is evidence, and looked at by a copy. What is tried out is tried beside an own ledger, in a
 //! scratch folder that is removed.
 
 mod custody;
