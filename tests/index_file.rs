@@ -243,3 +243,45 @@ fn of_eight_that_build_one_index_one_advances_it() {
     assert_eq!(advanced, 1);
     assert_eq!(IndexFile::open(&path).unwrap().head(), Ok(at(1)));
 }
+
+#[test]
+fn what_is_no_regular_file_is_refused_at_once_and_discarded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = path_in(folder.path());
+    for ending in ["", "-journal", "-wal", "-shm"] {
+        drop(index_in(folder.path()));
+        let file = PathBuf::from(format!("{}{ending}", path.display()));
+        let _ = std::fs::remove_file(&file);
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+        for refused in [
+            IndexFile::open(&path).map(drop),
+            IndexFile::peek(&path).map(drop),
+        ] {
+            let refused = refused.unwrap_err();
+            assert!(
+                matches!(refused, StoreError::IndexUnusable { .. }),
+                "{ending}: {refused}"
+            );
+        }
+        IndexFile::discard(&path).unwrap();
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            0,
+            "{ending}"
+        );
+    }
+}
+
+#[test]
+fn an_index_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    drop(index_in(folder.path()));
+    let mode = path_in(folder.path())
+        .metadata()
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}

@@ -4,11 +4,9 @@ use super::surroundings::Custody;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fmt;
-use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, Permissions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -353,13 +351,7 @@ pub(super) fn lock(path: &Path) -> Result<File, LockError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".lock");
     let path = PathBuf::from(beside);
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .map_err(FileError::io("open the lock", &path))?;
+    let file = open_lock(&path)?;
     let began = Instant::now();
     loop {
         match file.try_lock() {
@@ -372,6 +364,33 @@ pub(super) fn lock(path: &Path) -> Result<File, LockError> {
                 return Err(FileError::io("lock", &path)(source).into());
             }
         }
+    }
+}
+
+/// Opens a lock's file, made if there is none; nothing else in its place makes this wait.
+fn open_lock(path: &Path) -> Result<File, FileError> {
+    let opened = rustix::fs::open(
+        path,
+        OFlags::RDWR
+            | OFlags::CREATE
+            | OFlags::NONBLOCK
+            | OFlags::NOFOLLOW
+            | OFlags::NOCTTY
+            | OFlags::CLOEXEC,
+        Mode::from_raw_mode(PRIVATE_MODE),
+    );
+    let failed = || FileError::io("open the lock", path);
+    let file = File::from(opened.map_err(|errno| failed()(errno.into()))?);
+    match FileKind::of(&file.metadata().map_err(failed())?) {
+        FileKind::Regular => Ok(file),
+        found @ (FileKind::Folder
+        | FileKind::Link
+        | FileKind::Pipe
+        | FileKind::Socket
+        | FileKind::Device) => Err(FileError::NotRegular {
+            path: path.to_owned(),
+            found,
+        }),
     }
 }
 

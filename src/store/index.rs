@@ -11,6 +11,9 @@ use crate::hash;
 use crate::types::{Leaf, Seq};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -210,9 +213,10 @@ impl IndexFile {
         // An absolute path starts with `/`: SQLite cannot take it for a URI.
         let path =
             std::path::absolute(path).map_err(|error| StoreError::io("find the index", &error))?;
+        refuse_irregular(&path)?;
         let fault = |error| fault(&path, error);
+        make_private(&path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let mut connection = Connection::open_with_flags(&path, flags).map_err(fault)?;
@@ -232,6 +236,7 @@ impl IndexFile {
     pub fn peek(path: &Path) -> Result<Option<IndexFile>, StoreError> {
         let path =
             std::path::absolute(path).map_err(|error| StoreError::io("find the index", &error))?;
+        refuse_irregular(&path)?;
         let fault = |error| fault(&path, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -441,6 +446,30 @@ impl IndexFile {
     fn fault(&self, error: rusqlite::Error) -> StoreError {
         fault(&self.path, error)
     }
+}
+
+/// Makes an empty file where there is none, its owner's alone: SQLite, which gives its side files
+/// the same mode, would let others read it.
+fn make_private(path: &Path) -> Result<(), StoreError> {
+    let mut options = OpenOptions::new();
+    match options.write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(StoreError::io("make the index", &error)),
+    }
+}
+
+/// Refuses an index that is no regular file, or has something else for one beside it: SQLite opens
+/// whatever is there, and would wait for ever at a named pipe.
+fn refuse_irregular(path: &Path) -> Result<(), StoreError> {
+    let beside = SIDE_FILE_ENDINGS.map(|ending| side_file(path, ending));
+    for file in beside.iter().map(PathBuf::as_path).chain([path]) {
+        if file.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+            let detail = format!("{} is no regular file", file.display());
+            return Err(unusable(path, &detail));
+        }
+    }
+    Ok(())
 }
 
 /// Whose file it is.

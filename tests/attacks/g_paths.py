@@ -718,3 +718,64 @@ def modes(world):
         demand(
             stat.S_IMODE(one.stat().st_mode) & 0o022 == 0, "the view can be written by others", one
         )
+
+
+# --- G14: what is in this user's own folders, replaced by what makes its opener wait ---
+def own_files(world):
+    """All that the program keeps for its user, and the names that SQLite looks for beside it."""
+    files = [one for one in world.home.rglob("*") if one.is_file()]
+    sides = [
+        pathlib.Path(str(one) + side)
+        for one in files
+        if one.suffix == ".db"
+        for side in ("-journal", "-wal", "-shm")
+    ]
+    return sorted(set(files + sides))
+
+
+@TABLE.case("G14.a", "a named pipe in the place of any file of one's own: every command answers")
+def own_pipes(world):
+    own(world)
+    root = world.run("key", "show").text.strip()
+    world.ok("trust", "add", forger.ROOT.public)
+    request = world.folder / "request"
+    world.ok("prove", "--from", "0", "-o", request)
+    commands = (
+        ["verify"],
+        ["head"],
+        ["session", "list"],
+        ["session", "open", "--agent", "q"],
+        ["trust", "add", forger.MALLORY.public],
+        ["trust", "list"],
+        ["witness", "add", request, "--trust", root],
+        ["witness", "list"],
+        ["doctor"],
+    )
+    for command in commands:
+        world.json(*command)
+    found = own_files(world)
+    names = " ".join(str(one) for one in found)
+    for expected in ("trust.lock", ".seen.lock", ".checkpoint.lock", ".db-journal", "key.pem"):
+        demand(expected in names, "no such file to replace: " + expected, names)
+    if not world.long:
+        # The others are tried one by one elsewhere: the view (B15), pins and keys (L).
+        found = [one for one in found if one.suffix == ".lock" or not one.exists()]
+    for path in found:
+        kept = path.read_bytes() if path.exists() else None
+        if kept is not None:
+            path.unlink()
+        os.mkfifo(path)
+        for command in commands:
+            ran = world.json(*command)
+            demand(
+                ran.code == 0
+                or ran.error.get("next")
+                or ran.document.get("result")
+                or ran.document.get("checks"),
+                "%s a pipe: neither an answer nor what to do" % path.name,
+                ran,
+            )
+        path.unlink(missing_ok=True)
+        if kept is not None:
+            path.write_bytes(kept)
+            path.chmod(0o600)
