@@ -17,10 +17,20 @@ use crate::probe_spec::{
 use crate::state::State;
 use crate::store::Capture;
 use crate::types::{Digest, Seq, Value};
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+};
+use std::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// Signals that would end this program and can be waited for: probes are in a session of their
+/// own, and would live on. Those of a fault of its own are none of them.
+const ENDING: [c_int; 10] = [
+    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGXCPU,
+];
 
 /// The redacted value of a recorded axis: what a new value is compared with.
 #[derive(Debug, Clone)]
@@ -38,17 +48,13 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// An observer in the command's root and scope; SIGINT, SIGTERM and SIGHUP end its probes.
+    /// An observer in the command's root and scope; [`ENDING`] signals end its probes.
     ///
     /// # Errors
     /// If the signals cannot be listened to.
     pub fn new(context: &Context<'_>) -> Result<Observer, Failure> {
         let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [
-            signal_hook::consts::SIGINT,
-            signal_hook::consts::SIGTERM,
-            signal_hook::consts::SIGHUP,
-        ] {
+        for signal in ENDING {
             // The second one ends the program as if nobody listened.
             let listening =
                 signal_hook::flag::register_conditional_default(signal, Arc::clone(&interrupted))

@@ -147,7 +147,19 @@ def gone(marker, seconds=5):
 
 
 SLEEPS = iter(range(40_000, 90_000))
-for at, number in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
+ENDING = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGALRM,
+    signal.SIGVTALRM,
+    signal.SIGPROF,
+    signal.SIGXCPU,
+)
+for at, number in enumerate(ENDING):
 
     def interrupted(world, number=number):
         """The probe's group ends with it; the receipt says interrupted, or there is none."""
