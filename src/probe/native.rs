@@ -56,6 +56,9 @@ fn wait(
         let left = deadline.saturating_duration_since(Instant::now());
         match answers.recv_timeout(TICK.min(left)) {
             Ok(Some(answer)) => return Ok((Outcome::Checked, Some(answer))),
+            Ok(None) if Instant::now() >= deadline && !check.is_reachability() => {
+                return Ok(overdue(check));
+            }
             Ok(None) | Err(RecvTimeoutError::Disconnected) => return Ok((Outcome::Failed, None)),
             Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(overdue(check)),
             Err(RecvTimeoutError::Timeout) => {}

@@ -59,6 +59,10 @@ pub(super) fn observe(
                 Ok(false) => return Seen::nothing(Outcome::NotExecutable),
                 Err(error) => return Seen::failed(&error),
             },
+            // A device, a folder, a named pipe: it is there, and no program.
+            Ok(None) if name.contains('/') && directory.join(name).exists() => {
+                return Seen::nothing(Outcome::NotExecutable);
+            }
             Ok(None) => return Seen::nothing(Outcome::NotFound),
             Err(error) => return Seen::failed(&error),
         }

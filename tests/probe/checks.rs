@@ -265,3 +265,16 @@ fn a_schema_that_refers_to_itself_ends() {
         );
     }
 }
+
+#[test]
+fn a_file_that_takes_longer_than_the_timeout_to_digest_timed_out() {
+    let root = tempfile::tempdir().unwrap();
+    let file = fs::File::create(root.path().join("long")).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let check = Definition::check("file-sha256=long".parse().unwrap());
+    let definition = Definition {
+        timeout_ms: 300,
+        ..check
+    };
+    assert_eq!(observe(root.path(), definition).outcome, Outcome::TimedOut);
+}

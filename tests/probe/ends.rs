@@ -69,6 +69,20 @@ fn a_program_that_does_not_start_is_not_executable() {
         assert!(seen.outputs.is_none(), "{name}");
     }
     assert!(!folder.path().join("proof").exists());
+    // What is there and no file is never opened; what is not there is not found.
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for (name, outcome) in [
+        ("./pipe", Outcome::NotExecutable),
+        ("/dev/null", Outcome::NotExecutable),
+        ("/", Outcome::NotExecutable),
+        ("./absent", Outcome::NotFound),
+        ("absent", Outcome::NotFound),
+    ] {
+        let seen = observe(folder.path(), argv(&[name]));
+        assert_eq!(seen.outcome, outcome, "{name}");
+    }
     let elsewhere = Definition {
         cwd: "no/such/folder".into(),
         ..argv(&["ls"])
