@@ -46,6 +46,8 @@ pub struct Evidence {
     sha256: Option<Digest>,
     bytes: u64,
     sidecars: Vec<PathBuf>,
+    /// Why no capture is looked up; `None` if all are as long as they may be.
+    captures_refused: Option<StoreError>,
     /// What statements may still take in all, if its pages are damaged: each of many could be made
     /// to take its time.
     left: Option<Cell<Duration>>,
@@ -165,7 +167,7 @@ impl Evidence {
 
     /// What is wrong with the file's length and pages. The schema was compared before: these checks
     /// would run the code of a hostile one.
-    fn damage(&self, wanted: u64) -> Vec<String> {
+    fn damage(&mut self, wanted: u64) -> Vec<String> {
         let mut damage = Vec::new();
         if wanted != self.bytes {
             damage.push(format!(
@@ -179,6 +181,11 @@ impl Evidence {
             Err(error) => damage.push(fault(error, Duration::ZERO).to_string()),
         }
         damage.truncate(DAMAGE_MAX);
+        if let Err(refused) = self.read(|rows| rows.check_captures()) {
+            damage.truncate(DAMAGE_MAX - 1);
+            damage.push(refused.to_string());
+            self.captures_refused = Some(refused);
+        }
         damage
     }
 
@@ -219,7 +226,10 @@ impl Read for Evidence {
     }
 
     fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, StoreError> {
-        self.read(|rows| rows.capture(commitment))
+        match &self.captures_refused {
+            Some(refused) => Err(refused.clone()),
+            None => self.read(|rows| rows.capture(commitment)),
+        }
     }
 }
 
@@ -338,6 +348,7 @@ impl Copy {
             sha256: self.sha256,
             bytes: self.bytes,
             sidecars: sidecars.to_vec(),
+            captures_refused: None,
             left: None,
             _folder: self.folder,
         })

@@ -118,6 +118,20 @@ impl Rows<'_> {
         })
     }
 
+    /// That every capture is as long as the format has it. Only lengths are read for this: looking
+    /// a capture up reads those on the way to it whole, and SQLite checks nothing about a row of a
+    /// file that is open for reading alone.
+    pub(super) fn check_captures(&self) -> Result<(), StoreError> {
+        let sql = "SELECT 1 FROM capture WHERE length(commitment) <> 32 OR length(salt) <> 16 \
+                   OR length(bytes) > 65536 LIMIT 1";
+        match self.first(sql, [], |_| Ok(()))? {
+            None => Ok(()),
+            Some(()) => Err(StoreError::Storage {
+                detail: "a capture's commitment, salt or bytes have another length".to_owned(),
+            }),
+        }
+    }
+
     /// What `read` makes of the first row that `sql` answers.
     fn first<T, P, F>(&self, sql: &str, params: P, read: F) -> Result<Option<T>, StoreError>
     where

@@ -19,6 +19,9 @@ const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001_ledger.sql")]
 pub(super) const KNOWN_VERSION: i64 = 1;
 /// Length of SQLite's file header, in bytes.
 const HEADER_BYTES: usize = 100;
+/// How SQLite's word begins about rows of the schema that it cannot use (corruptSchema in its
+/// prepare.c); the code alone is that of any damaged page.
+const MALFORMED: &str = "malformed database schema";
 /// Most of an object's SQL that is quoted in an error, in characters.
 const QUOTED_CHARACTERS_MAX: usize = 300;
 
@@ -204,6 +207,16 @@ struct Object {
     name: String,
     table: String,
     sql: Option<String>,
+    root: Root,
+}
+
+/// Where an object's rows begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Root {
+    /// It has none: page 0.
+    Nowhere,
+    /// On a page after the first, which is the schema's own; files differ in which.
+    Page,
 }
 
 impl Object {
@@ -215,14 +228,19 @@ impl Object {
 }
 
 fn objects(connection: &Connection) -> Result<Vec<Object>, rusqlite::Error> {
-    let mut statement =
-        connection.prepare_cached("SELECT type, name, tbl_name, sql FROM sqlite_schema")?;
+    let mut statement = connection
+        .prepare_cached("SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema")?;
     let rows = statement.query_map([], |row| {
         Ok(Object {
             kind: row.get(0)?,
             name: row.get(1)?,
             table: row.get(2)?,
             sql: row.get(3)?,
+            root: match row.get(4)? {
+                0 => Root::Nowhere,
+                2.. => Root::Page,
+                odd => return Err(rusqlite::Error::IntegralValueOutOfRange(4, odd)),
+            },
         })
     })?;
     let mut objects = rows.collect::<Result<Vec<Object>, _>>()?;
@@ -254,7 +272,7 @@ pub(super) fn pragma(connection: &Connection, name: &str) -> Result<i64, rusqlit
 /// Checks a file's application id, its version, and its schema against that version's; answers the
 /// version. To be called before a row is believed, and under the lock before one is written.
 pub(super) fn check(connection: &Connection, wait: Duration) -> Result<i64, StoreError> {
-    let read = |name| pragma(connection, name).map_err(|error| fault(error, wait));
+    let read = |name| pragma(connection, name).map_err(|error| schema_fault(error, wait));
     let application_id = read("application_id")?;
     if application_id != i64::from(APPLICATION_ID) {
         return Err(StoreError::Schema {
@@ -277,9 +295,20 @@ pub(super) fn check(connection: &Connection, wait: Duration) -> Result<i64, Stor
             expected: format!("version 1 to {KNOWN_VERSION}"),
             found: version.to_string(),
         })?;
-    let found = objects(connection).map_err(|error| fault(error, wait))?;
+    let found = objects(connection).map_err(|error| schema_fault(error, wait))?;
     compare(wanted, &found)?;
     Ok(version)
+}
+
+/// What an error of reading the schema means: a value of another kind, or rows that SQLite cannot
+/// take for a schema, are another schema.
+fn schema_fault(error: rusqlite::Error, wait: Duration) -> StoreError {
+    let found = error.to_string();
+    if error.sqlite_error().is_none() || found.starts_with(MALFORMED) {
+        let expected = "the released tables and triggers".to_owned();
+        return StoreError::Schema { expected, found };
+    }
+    fault(error, wait)
 }
 
 fn compare(wanted: &[Object], found: &[Object]) -> Result<(), StoreError> {

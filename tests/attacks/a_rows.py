@@ -552,3 +552,41 @@ TABLE.sql(
     Expect({"tampered"}, faults=classes("CAPTURE", "STORAGE")),
     write=False,
 )
+for at, (what, row) in enumerate(
+    (
+        ("a commitment of 31 bytes", "zeroblob(31), zeroblob(16), x'00'"),
+        ("a commitment of 33 bytes", "zeroblob(33), zeroblob(16), x'00'"),
+        ("no commitment", "x'', zeroblob(16), x'00'"),
+        ("a salt of 17 bytes", "zeroblob(32), zeroblob(17), x'00'"),
+        ("bytes one over the limit", "zeroblob(32), zeroblob(16), zeroblob(65537)"),
+    )
+):
+    TABLE.sql(
+        "A18.k%d" % at,
+        "a capture that nobody committed to, with %s" % what,
+        unguarded("INSERT INTO capture VALUES(%s)" % row),
+        Expect({"tampered"}, faults=classes("STORAGE")),
+        write=False,
+    )
+
+
+@TABLE.case("A18.l", "a value of a capture of 100 MB: told by its length, never read")
+def large_capture(world):
+    rows = (
+        "zeroblob(32), zeroblob(16), zeroblob(100000000)",
+        "zeroblob(32), zeroblob(100000000), x'00'",
+        "zeroblob(100000000), zeroblob(16), x'00'",
+    )
+    for row in rows:
+        path = good(world)
+        edit(path, unguarded("INSERT INTO capture VALUES(%s)" % row))
+        told = world.verify(path)
+        hold(told, Expect({"tampered"}, faults=classes("STORAGE")))
+        demand(told.document["events"] == COUNT, "the chain is not whole", told)
+        demand(told.memory < 80 << 20, "%d MB" % (told.memory >> 20), told)
+        ran = world.json(
+            "--ledger", path, "--trust", forger.ROOT.public, "export", "--captures", "-o", "x"
+        )
+        demand(ran.code == 4, "exported", ran)
+        demand(ran.memory < 80 << 20, "%d MB for an export" % (ran.memory >> 20), ran)
+        path.unlink()

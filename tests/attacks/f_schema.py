@@ -187,6 +187,25 @@ OBJECTS = {
 for name, sql in OBJECTS.items():
     TABLE.sql("F4.%s" % name.replace(" ", "-"), "one object more: " + name, sql, SCHEMA)
 
+# What is no row of a released schema is an altered schema, whatever of it SQLite looks at.
+ROWS = {
+    "a trigger with a root page": "UPDATE sqlite_schema SET rootpage=2 WHERE type='trigger'",
+    "a trigger with page 1": "UPDATE sqlite_schema SET rootpage=1 WHERE name='event_no_update'",
+    "a trigger with no page": "UPDATE sqlite_schema SET rootpage=NULL WHERE type='trigger'",
+    "a trigger with page -1": "UPDATE sqlite_schema SET rootpage=-1 WHERE name='event_no_update'",
+    "a table on page 0": "UPDATE sqlite_schema SET rootpage=0 WHERE name='capture'",
+    "a root page as text": "UPDATE sqlite_schema SET rootpage='x' WHERE name='capture'",
+    "a row of nulls": "INSERT INTO sqlite_schema VALUES(NULL,NULL,NULL,NULL,NULL)",
+    "a text as a blob": "UPDATE sqlite_schema SET sql=CAST(sql AS BLOB) "
+    "WHERE name='event_no_update'",
+    "a type as a blob": "UPDATE sqlite_schema SET type=CAST(type AS BLOB) WHERE type='trigger'",
+    "an index that SQLite makes": "INSERT INTO sqlite_schema "
+    "VALUES('index','sqlite_autoindex_event_1','event',2,NULL)",
+    "a table beyond the end": "UPDATE sqlite_schema SET rootpage=9999 WHERE name='event'",
+}
+for at, (what, sql) in enumerate(ROWS.items()):
+    TABLE.sql("F4.row%02d" % at, "in the schema " + what, [sql], SCHEMA)
+
 # --- F5: types ---
 LOOSE = ["UPDATE sqlite_schema SET sql=replace(sql,' STRICT','') WHERE name='event'"]
 for at, value in enumerate(("'text'", "1.5", "NULL", "5", "zeroblob(10)")):
