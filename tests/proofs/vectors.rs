@@ -387,6 +387,12 @@ fn tampered() -> Vec<Case> {
             &["proof"],
             spelled("=\n\nhandoff-ledger/", "=\n \nhandoff-ledger/"),
         ),
+        case(
+            "tampered-proof-signature",
+            "a line of a key that is not known, with no signature behind its key id",
+            &["proof"],
+            format!("{good}\u{2014} later.example/key AAAAAA==\n"),
+        ),
         Case {
             old: Some(made.checkpoint(1)),
             ..case(
