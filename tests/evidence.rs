@@ -5,10 +5,11 @@
 use handoff_ledger::hash;
 use handoff_ledger::store::evidence::{EVIDENCE_BYTES_MAX, Evidence, EvidenceError};
 use handoff_ledger::store::sqlite::{SqliteLedger, WAIT};
-use handoff_ledger::store::{Capture, Read, Record, Store, StoreError};
+use handoff_ledger::store::{Capture, Oversized, Read, Record, Store, StoreError};
 use handoff_ledger::types::{Digest, Seq};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 fn record(number: u64) -> Record {
@@ -332,6 +333,82 @@ fn a_ledger_that_says_it_is_a_giant_is_refused_by_its_length() {
         "{error}"
     );
     assert_eq!(error.sha256, None);
+}
+
+#[test]
+fn a_ledger_that_is_mostly_holes_is_refused_unread_and_a_hole_for_free_pages_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = ledger_in(folder.path());
+    let whole = std::fs::read(&path).unwrap();
+    let hollow = |bytes: u64| {
+        std::fs::write(&path, &whole).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        let pages = u32::try_from(bytes / 16_384).unwrap();
+        file.write_all_at(&pages.to_be_bytes(), 28).unwrap();
+        file.set_len(bytes).unwrap();
+    };
+    hollow(15 << 30);
+    let error = refused(&path);
+    assert!(
+        matches!(
+            error.fault,
+            StoreError::TooLarge {
+                what: Oversized::Holes,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(error.is_ledger_by_header && error.sha256.is_none());
+    // Pages that nothing leads to are damage; the holes they lie in are not.
+    hollow(32 << 20);
+    let error = refused(&path);
+    assert!(matches!(error.fault, StoreError::Storage { .. }), "{error}");
+    assert!(error.sha256.is_some());
+}
+
+#[test]
+fn a_capture_of_another_length_is_damage_and_none_is_looked_up() {
+    for row in [
+        "zeroblob(31), zeroblob(16), x'00'",
+        "zeroblob(33), zeroblob(16), x'00'",
+        "zeroblob(32), zeroblob(15), x'00'",
+        "zeroblob(32), zeroblob(17), x'00'",
+        "zeroblob(32), zeroblob(16), zeroblob(65537)",
+        "zeroblob(32), zeroblob(16), zeroblob(9000000)",
+        "zeroblob(32), zeroblob(9000000), NULL",
+        "zeroblob(9000000), zeroblob(16), NULL",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = ledger_in(folder.path());
+        let put = |row: &str| {
+            Connection::open(&path)
+                .unwrap()
+                .execute_batch(&format!(
+                    "PRAGMA ignore_check_constraints = ON; INSERT INTO capture VALUES ({row})"
+                ))
+                .unwrap();
+        };
+        // As long as they may be, the control.
+        put("zeroblob(32), zeroblob(16), zeroblob(65536)");
+        put("CAST(x'03' || zeroblob(31) AS BLOB), zeroblob(16), NULL");
+        Evidence::open(&path).unwrap();
+        put(row
+            .replace("zeroblob(32)", "CAST(x'02' || zeroblob(31) AS BLOB)")
+            .as_str());
+        let error = refused(&path);
+        assert!(
+            matches!(error.fault, StoreError::Storage { .. }),
+            "{row}: {error}"
+        );
+        let evidence = error.salvage.unwrap();
+        assert_eq!(evidence.scan(Seq::ZERO, 999).unwrap().len(), 200);
+        let looked_up = evidence.capture(&kept().commitment);
+        assert!(
+            matches!(looked_up, Err(StoreError::Storage { .. })),
+            "{row}"
+        );
+    }
 }
 
 #[test]

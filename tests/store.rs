@@ -6,7 +6,8 @@ use handoff_ledger::hash;
 use handoff_ledger::store::memory::MemoryLedger;
 use handoff_ledger::store::sqlite::{SqliteLedger, WAIT};
 use handoff_ledger::store::{
-    CAPTURE_BYTES_MAX, Capture, RECORD_BYTES_MAX, Read, Record, Store, StoreError, Transaction,
+    CAPTURE_BYTES_MAX, Capture, Oversized, RECORD_BYTES_MAX, Read, Record, Store, StoreError,
+    Transaction,
 };
 use handoff_ledger::types::{Digest, INTEGER_MAX, Seq};
 
@@ -176,7 +177,7 @@ fn a_record_is_1_to_65535_bytes_of_anything<S: Store>(mut store: S) {
     assert_eq!(
         refuse(Record(vec![0; RECORD_BYTES_MAX + 1])),
         Err(StoreError::TooLarge {
-            what: "a record",
+            what: Oversized::Record,
             bytes: RECORD_BYTES_MAX + 1,
             max: RECORD_BYTES_MAX
         })

@@ -16,7 +16,7 @@ use crate::home::view::ViewError;
 use crate::home::witness::WitnessError;
 use crate::probe_spec::ProbeError;
 use crate::rules::{Refusal, Rule};
-use crate::store::StoreError;
+use crate::store::{Oversized, StoreError};
 use crate::types::ParseError;
 use serde_json::json;
 
@@ -36,11 +36,14 @@ impl From<StoreError> for Failure {
                 .next("the same command again, or with --wait 30s before it"),
             StoreError::Schema { .. }
             | StoreError::Storage { .. }
-            | StoreError::Sidecar { .. }
             | StoreError::Guarded { .. }
             | StoreError::NotNext { .. } => {
                 Failure::integrity(code, message).next("handoff verify")
             }
+            StoreError::Sidecar { path } => Failure::integrity(code, message).next(format!(
+                "move {} elsewhere: no ledger has one; then: handoff verify",
+                path.display()
+            )),
             StoreError::Indeterminate {
                 first, last, leaf, ..
             } => {
@@ -55,9 +58,10 @@ impl From<StoreError> for Failure {
             StoreError::AlreadyExists { .. } => {
                 Failure::environment(code, message).next("handoff head")
             }
-            StoreError::TooLarge { .. } | StoreError::Empty { .. } => {
-                Failure::environment(code, message)
+            StoreError::TooLarge { what, .. } => {
+                Failure::environment(code, message).next(what_is_smaller(*what))
             }
+            StoreError::Empty { .. } => Failure::environment(code, message).next("handoff head"),
             StoreError::Newer { .. } => {
                 Failure::environment(code, message).next("cargo install handoff-ledger")
             }
@@ -70,6 +74,20 @@ impl From<StoreError> for Failure {
             StoreError::IndexUnusable { .. } => Failure::environment(VIEW_UNUSABLE, message)
                 .retryable()
                 .next("the same command again: the view is built anew"),
+        }
+    }
+}
+
+/// What to do about something too large.
+fn what_is_smaller(what: Oversized) -> &'static str {
+    match what {
+        Oversized::Record | Oversized::Capture => "the same command with less in it",
+        Oversized::File => {
+            "where the ledger is: handoff export -o FILE, which leaves captures out; then here: \
+             handoff verify FILE"
+        }
+        Oversized::Holes => {
+            "cp --sparse=never FILE COPY, if there is room for it; then: handoff verify COPY"
         }
     }
 }

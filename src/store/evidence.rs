@@ -7,7 +7,7 @@
 use super::file::{self, Held, side_files};
 use super::rows::{Rows, fault, quick_check};
 use super::schema::{self, Header};
-use super::{Capture, Read, Record, StoreError};
+use super::{Capture, Oversized, Read, Record, StoreError};
 use crate::hash::Running;
 use crate::types::{Digest, Seq};
 use rusqlite::config::DbConfig;
@@ -28,6 +28,11 @@ pub const DAMAGE_MAX: usize = 1_000;
 /// How much more than its header says a file may hold and still be read to its end, in bytes:
 /// SQLite reads past none of it, and a sparse tail can be longer than any disk.
 const SURPLUS_BYTES_MAX: u64 = 16 << 20;
+
+/// How much of a file may be holes, in bytes: a ledger is written all through, and what copied it
+/// may have left out the zeros of its free pages. A file can tell any length and hold nothing, and
+/// the copy would be written out.
+const HOLES_BYTES_MAX: u64 = 64 << 20;
 
 /// What any statement may take, however small the file.
 const STATEMENT_TIME: Duration = Duration::from_secs(4);
@@ -242,16 +247,20 @@ impl Read for Evidence {
 pub fn open_text(path: &Path) -> Result<File, StoreError> {
     let (file, metadata) = open_unheld(&file::resolve(path)?)?;
     if metadata.len() > EVIDENCE_BYTES_MAX {
-        return Err(too_large(metadata.len()));
+        return Err(too_large(
+            Oversized::File,
+            metadata.len(),
+            EVIDENCE_BYTES_MAX,
+        ));
     }
     Ok(file)
 }
 
-fn too_large(bytes: u64) -> StoreError {
+fn too_large(what: Oversized, bytes: u64, max: u64) -> StoreError {
     StoreError::TooLarge {
-        what: "a file",
+        what,
         bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
-        max: usize::try_from(EVIDENCE_BYTES_MAX).unwrap_or(usize::MAX),
+        max: usize::try_from(max).unwrap_or(usize::MAX),
     }
 }
 
@@ -280,13 +289,18 @@ impl Copy {
     /// Copies the first `wanted` bytes of `file`, which is `bytes` long, and hashes what is copied.
     fn of(file: &mut File, wanted: u64, bytes: u64) -> Result<Copy, StoreError> {
         if wanted > EVIDENCE_BYTES_MAX {
-            return Err(too_large(wanted));
+            return Err(too_large(Oversized::File, wanted, EVIDENCE_BYTES_MAX));
+        }
+        let holes = file::holes(file, wanted, HOLES_BYTES_MAX)?;
+        if holes > HOLES_BYTES_MAX {
+            return Err(too_large(Oversized::Holes, holes, HOLES_BYTES_MAX));
         }
         let io = |error: std::io::Error| StoreError::io("copy the file", &error);
         let folder = tempfile::Builder::new()
             .prefix("handoff-evidence-")
             .tempdir()
             .map_err(io)?;
+        file::check_space(folder.path(), wanted)?;
         let mut copy = File::create_new(folder.path().join(Self::NAME)).map_err(io)?;
         file.rewind().map_err(io)?;
         let modified = file.metadata().and_then(|it| it.modified()).map_err(io)?;

@@ -1,7 +1,8 @@
 //! Files as files: what may be opened at all, what lies beside one, and which ones SQLite holds.
 
 use super::StoreError;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, SeekFrom, seek};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
@@ -81,6 +82,46 @@ pub(super) fn check_regular(path: &Path, metadata: &Metadata) -> Result<(), Stor
     Err(StoreError::NotALedger {
         path: path.into(),
         reason: format!("it is {found}, not a regular file"),
+    })
+}
+
+/// How many of the first `bytes` of a file are holes, which hold nothing and read as zeros;
+/// counting ends once they are more than `enough`. A file system that knows of no holes has none.
+pub(super) fn holes(file: &File, bytes: u64, enough: u64) -> Result<u64, StoreError> {
+    let failed = |errno: Errno| StoreError::io("examine the file", &errno.into());
+    let (mut holes, mut at): (u64, u64) = (0, 0);
+    while at < bytes && holes <= enough {
+        let data = match seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data.min(bytes),
+            // No data from here on (lseek(2)).
+            Err(Errno::NXIO) => bytes,
+            Err(Errno::INVAL) => return Ok(0),
+            Err(errno) => return Err(failed(errno)),
+        };
+        holes = holes.saturating_add(data.saturating_sub(at));
+        if data < bytes {
+            at = seek(file, SeekFrom::Hole(data)).map_err(failed)?;
+        } else {
+            at = bytes;
+        }
+    }
+    Ok(holes)
+}
+
+/// Refuses to begin what a folder has no room for. A file system that does not tell its size is
+/// taken to have it.
+pub(super) fn check_space(folder: &Path, bytes: u64) -> Result<(), StoreError> {
+    let there = rustix::fs::statvfs(folder)
+        .map_err(|errno| StoreError::io("examine the folder for copies", &errno.into()))?;
+    let free = there.f_frsize.saturating_mul(there.f_bavail);
+    if there.f_blocks == 0 || free >= bytes {
+        return Ok(());
+    }
+    Err(StoreError::Full {
+        detail: format!(
+            "a copy of {bytes} bytes is needed, and {} has {free} free; TMPDIR can name another",
+            folder.display()
+        ),
     })
 }
 

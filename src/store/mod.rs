@@ -16,6 +16,7 @@ mod schema;
 
 use crate::hash::{self, SALT_BYTES};
 use crate::types::{Digest, Leaf, Seq};
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -120,6 +121,30 @@ pub trait Store: Read {
         F: FnOnce(&mut dyn Transaction) -> Result<T, E>;
 }
 
+/// What can be larger than is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Oversized {
+    /// A record.
+    Record,
+    /// A captured output.
+    Capture,
+    /// A file that is to be examined.
+    File,
+    /// The holes of such a file, together: it tells a length and holds less.
+    Holes,
+}
+
+impl fmt::Display for Oversized {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Oversized::Record => "a record",
+            Oversized::Capture => "a captured output",
+            Oversized::File => "a file",
+            Oversized::Holes => "what a file leaves unwritten,",
+        })
+    }
+}
+
 /// Why a store could not do what it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -206,11 +231,11 @@ pub enum StoreError {
         /// The seq that was given.
         found: Seq,
     },
-    /// A record or a captured output is larger than the format allows.
+    /// Something is larger than the format, or this program, allows.
     #[error("{what} of {bytes} bytes is larger than {max}")]
     TooLarge {
         /// What it is.
-        what: &'static str,
+        what: Oversized,
         /// How large it is, in bytes.
         bytes: usize,
         /// How large it may be, in bytes.
@@ -283,21 +308,21 @@ impl StoreError {
 
 /// The bounds that every store holds its rows to.
 fn check_bounds(records: &[Record], captures: &[Capture]) -> Result<(), StoreError> {
-    fn at_most(what: &'static str, bytes: usize, max: usize) -> Result<(), StoreError> {
+    fn at_most(what: Oversized, bytes: usize, max: usize) -> Result<(), StoreError> {
         if bytes > max {
             return Err(StoreError::TooLarge { what, bytes, max });
         }
         Ok(())
     }
     for Record(bytes) in records {
-        at_most("a record", bytes.len(), RECORD_BYTES_MAX)?;
+        at_most(Oversized::Record, bytes.len(), RECORD_BYTES_MAX)?;
         if bytes.is_empty() {
             return Err(StoreError::Empty { what: "a record" });
         }
     }
     for capture in captures {
         let bytes = capture.bytes.as_ref().map_or(0, Vec::len);
-        at_most("a captured output", bytes, CAPTURE_BYTES_MAX)?;
+        at_most(Oversized::Capture, bytes, CAPTURE_BYTES_MAX)?;
     }
     Ok(())
 }

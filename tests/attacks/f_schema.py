@@ -590,10 +590,35 @@ for at, (what, tail) in enumerate(
             return
         told = world.verify(path)
         demand(told.code in (4, 5), "a tail was accepted", told)
-        hold(told, NEITHER)
+        codes = NEITHER.codes | {"too_large"}
+        hold(told, Expect(NEITHER.results, faults=NEITHER.faults, codes=codes))
         refuses_to_write(world, path)
 
     TABLE.add("F14.%s" % "abcdef"[at], "%s of zeroes after the end" % what, longer)
+
+
+def hollow(size):
+    """As long as its header says, and nearly nothing of it is there."""
+
+    def judge(world):
+        path = good(world)
+        with open(path, "r+b") as file:
+            file.truncate(size)
+            file.seek(28)
+            file.write(struct.pack(">I", size // 16384))
+        before = snapshot(world.evidence)
+        told = world.verify(path)
+        demand(told.code in (4, 5) and told.document["result"] != "verified", "accepted", told)
+        if told.code == 5:
+            demand(told.error["code"] == "too_large" and told.error["next"], "no next", told)
+        demand(told.seconds < patience(5), "%.1f s for nothing" % told.seconds, told)
+        demand(not difference(before, world.evidence), "the folder was changed")
+
+    return judge
+
+
+for at, size in enumerate((1, 4, 15, 17)):
+    TABLE.add("F14.h%d" % at, "%d GB of holes, as its header says" % size, hollow(size << 30))
 TABLE.bytes("F14.g", "another ledger after the end", lambda data: data + data, NEITHER)
 
 
