@@ -309,7 +309,8 @@ impl Copy {
         let mut source = (&*file).take(wanted.saturating_add(more));
         let mut hash = Running::new();
         let mut copied: u64 = 0;
-        let mut piece = vec![0; PIECE_BYTES];
+        let room = usize::try_from(wanted.saturating_add(more)).unwrap_or(PIECE_BYTES);
+        let mut piece = vec![0; room.clamp(1, PIECE_BYTES)];
         loop {
             let length = source.read(&mut piece).map_err(io)?;
             let Some(read) = piece.get(..length).filter(|read| !read.is_empty()) else {
@@ -348,7 +349,8 @@ impl Copy {
         let clock = Clock::for_file_of(self.bytes);
         let off = |connection: &Connection| -> Result<(), rusqlite::Error> {
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
-            connection.execute_batch("PRAGMA query_only = ON")
+            // Nobody else has the copy: it is locked once, not by each statement.
+            connection.execute_batch("PRAGMA query_only = ON; PRAGMA locking_mode = EXCLUSIVE")
         };
         clock
             .watch(&mut connection)
