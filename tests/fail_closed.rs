@@ -69,8 +69,10 @@ fn chmod(path: &Path, mode: u32) {
     std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// What can become of a file: its name, and how.
-const LOSSES: [(&str, fn(&Path)); 4] = [
+/// What can become of a file: its name, and how it is done.
+type Loss = (&'static str, fn(&Path));
+
+const LOSSES: [Loss; 4] = [
     ("removed", |path| std::fs::remove_file(path).unwrap()),
     ("garbled", |path| std::fs::write(path, "x").unwrap()),
     ("empty", |path| std::fs::write(path, "").unwrap()),
