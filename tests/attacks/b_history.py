@@ -128,9 +128,9 @@ def own_verify(world, *more):
 
 def view(world):
     folder = world.home / ".local/state/handoff/views"
-    found = [one for one in folder.iterdir() if one.name.startswith(FULL.id)]
-    demand(found, "no view was made", list(folder.iterdir()))
-    return found[0]
+    found = folder / (FULL.id + ".db")
+    demand(found.exists(), "no view was made", list(folder.iterdir()))
+    return found
 
 
 def refused_everywhere(world, path, *kinds):
@@ -761,12 +761,15 @@ def no_view_expect(world):
 
 @TABLE.case("B15.q", "a view edited to remember a shorter ledger is no proof of the end")
 def shorter_view(world):
-    """With the view of an older moment, a rollback to that moment cannot be seen; then what is
-    claimed must be no more than what the view says."""
+    """With all that is remembered put back to an older moment, a rollback to that moment cannot be
+    seen; then what is claimed must be no more than what is remembered."""
     path = known(world, 150)
-    old_view, old = view(world).read_bytes(), path.read_bytes()
+    folder, old_folder, old = view(world).parent, world.folder / "old", path.read_bytes()
+    shutil.copytree(folder, old_folder)
     world.ok("--key", world.root_key, "session", "open", "--agent", "more")
-    view(world).write_bytes(old_view)
     path.write_bytes(old)
+    hold(own_verify(world), tampered("HEAD"))
+    shutil.rmtree(folder)
+    shutil.copytree(old_folder, folder)
     told = own_verify(world)
     demand(told.code == 0 and told.document["events"] == 151, "another answer", told)
