@@ -18,7 +18,7 @@ use crate::home::view::{self, OwnLedger};
 use crate::key::SigningKey;
 use crate::slice::Question;
 use crate::state::{Session, State};
-use crate::store::sqlite::{self, SqliteLedger};
+use crate::store::sqlite;
 use crate::types::{Digest, Head, Seq, Time};
 use crate::verdict::Asked;
 use crate::verify::Basis;
@@ -366,8 +366,9 @@ fn no_session(open: &[(&Seq, &Session)]) -> Failure {
 /// If the ledger cannot be read, or the view not be removed.
 pub fn forget_view(common: &Common) -> Result<(), Failure> {
     let path = find(common, &current_folder(common)?)?;
-    let store = SqliteLedger::open(&path, wait(common))?;
-    Ok(view::forget(&store, &folders(common))?)
+    let folders = folders(common);
+    let store = view::open_store(&path, &folders, wait(common))?;
+    Ok(view::forget(&store, &folders)?)
 }
 
 /// How long to wait for another writer.

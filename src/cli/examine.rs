@@ -100,7 +100,7 @@ pub fn examine(
     } = subject;
     let trust = Trust::of(common, folders)?;
     let mut opened = match read_as {
-        Whose::Own => source::own(&path, context::wait(common))?,
+        Whose::Own => source::own(&path, folders, context::wait(common))?,
         Whose::Unknown => source::file(&path)?,
     };
     let mut known = Known::of(folders, &opened, &path, whose)?;

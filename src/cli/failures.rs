@@ -1,8 +1,9 @@
 //! What each of the library's errors is to the person at the terminal: an exit code, a stable name
 //! and the command to type next.
 
+use super::context::command;
 use super::known::RESTORE;
-use super::report::Failure;
+use super::report::{Exit, Failure};
 use crate::append::LedgerError;
 use crate::credential::Found;
 use crate::home::FileError;
@@ -19,6 +20,7 @@ use crate::rules::{Refusal, Rule};
 use crate::store::{Oversized, StoreError};
 use crate::types::ParseError;
 use serde_json::json;
+use std::path::Path;
 
 /// The code of "there is no ledger here".
 pub(super) const NO_LEDGER: &str = "no_ledger";
@@ -131,16 +133,30 @@ impl From<LedgerError> for Failure {
 
 impl From<ViewError> for Failure {
     fn from(error: ViewError) -> Failure {
+        let message = error.to_string();
         match error {
             ViewError::Path(error) => error.into(),
             ViewError::Memory(error) => error.into(),
             ViewError::Ledger(error) => error.into(),
+            ViewError::Journal { journal, error } => forged(&journal, *error, message),
             ViewError::OtherLedger { .. } => {
                 Failure::integrity("other_ledger", error.to_string()).next(RESTORE)
             }
             ViewError::Emptied { .. } => emptied(error.to_string()),
         }
     }
+}
+
+/// Exit 4: a journal would take away what was verified. It is named by what it would do.
+fn forged(journal: &Path, error: ViewError, message: String) -> Failure {
+    let code = match Failure::from(error) {
+        failure if failure.exit == Exit::Integrity => failure.code,
+        _ => "rollback",
+    };
+    let journal = journal.to_string_lossy();
+    let aside = format!("{journal}.kept");
+    let next = command(&["mv", &journal, &aside]);
+    Failure::integrity(code, message).next(format!("{next}, then: handoff verify"))
 }
 
 /// Exit 4: of a ledger of this machine's own nothing is left, and nothing can be accepted.

@@ -7,7 +7,10 @@ pub use lines::{LineFault, Lines, capture_of};
 pub use walk::walk;
 
 use super::report::Failure;
+use crate::append::LedgerError;
 use crate::export::{HEADER_BEGINS, Line};
+use crate::home::paths::Folders;
+use crate::home::view::{self, ViewError};
 use crate::store::evidence::{self, Evidence, EvidenceError};
 use crate::store::sqlite::{Pages, SqliteLedger};
 use crate::store::{Capture, Read, Record, StoreError};
@@ -162,8 +165,8 @@ impl Opened {
 ///
 /// # Errors
 /// If it is no ledger, or cannot be read.
-pub fn own(path: &Path, wait: Duration) -> Result<Opened, Failure> {
-    match SqliteLedger::open(path, wait) {
+pub fn own(path: &Path, folders: &Folders, wait: Duration) -> Result<Opened, Failure> {
+    match view::open_store(path, folders, wait) {
         Ok(mut ledger) => {
             let pages = ledger.look_at_pages()?;
             let mut opened = Opened::just(Source::Own(ledger));
@@ -176,9 +179,15 @@ pub fn own(path: &Path, wait: Duration) -> Result<Opened, Failure> {
             }
             Ok(opened)
         }
-        Err(
+        Err(ViewError::Ledger(LedgerError::Store(
             StoreError::Schema { .. } | StoreError::Storage { .. } | StoreError::Sidecar { .. },
-        ) => copy(path),
+        ))) => copy(path),
+        // As it is without the journal, which is evidence too.
+        Err(error @ ViewError::Journal { .. }) => {
+            let mut opened = copy(path)?;
+            opened.faults.push(("rollback", error.to_string()));
+            Ok(opened)
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -10,6 +10,7 @@ use super::surroundings::Custody;
 use crate::append::{Ledger, LedgerError};
 use crate::catch_up;
 use crate::store::index::{IndexFile, IndexRow, KEY_BYTES, Positions};
+use crate::store::rehearsal::Rehearsal;
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Read, StoreError};
 use crate::types::{Leaf, LedgerId, Seq, Text, Time};
@@ -31,6 +32,14 @@ pub enum ViewError {
     /// The ledger or its view failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// A journal lies beside the ledger that would take away what this machine verified.
+    #[error("{error}: {} would do that to it, and was not played back", journal.display())]
+    Journal {
+        /// The journal.
+        journal: PathBuf,
+        /// What is wrong with the ledger that would be left.
+        error: Box<ViewError>,
+    },
     /// Another ledger lies where this machine keeps one.
     #[error("{} held ledger {expected}, and holds {found} now", path.display())]
     OtherLedger {
@@ -140,8 +149,42 @@ impl Positions for View {
 /// # Errors
 /// What kept the file or the view from being opened, or what is wrong with the new part.
 pub fn open(path: &Path, folders: &Folders, wait: Duration) -> Result<OwnLedger, ViewError> {
-    let store = SqliteLedger::open(path, wait)?;
-    over(store, folders)
+    over(open_store(path, folders, wait)?, folders)
+}
+
+/// Opens a ledger file, unless a journal beside it would take away what this machine verified.
+///
+/// # Errors
+/// [`ViewError::Journal`], of a journal that is left where it is; what kept the file from being
+/// opened.
+pub fn open_store(
+    path: &Path,
+    folders: &Folders,
+    wait: Duration,
+) -> Result<SqliteLedger, ViewError> {
+    rehearse(path, folders)?;
+    Ok(SqliteLedger::open(path, wait)?)
+}
+
+/// Refuses a journal that would leave less than was verified, if there is one to be played back.
+fn rehearse(path: &Path, folders: &Folders) -> Result<(), ViewError> {
+    let Some(rehearsal) = Rehearsal::of(path) else {
+        return Ok(());
+    };
+    let listed = OwnFiles::of(folders)?.ledger_at(rehearsal.ledger())?;
+    let left: Result<(), ViewError> = match (rehearsal.left(), listed) {
+        (Ok(store), listed) => known(store, listed).and_then(|id| seen(folders, &id)?.hold(store)),
+        (Err(error), Some(_)) => Err(error.into()),
+        (Err(_), None) => Ok(()),
+    };
+    match left {
+        // If not, somebody wrote meanwhile, and it is something else than was copied.
+        Err(error) if rehearsal.stands() => Err(ViewError::Journal {
+            journal: rehearsal.journal().to_owned(),
+            error: Box::new(error),
+        }),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Puts the view over a ledger that is open.
@@ -173,7 +216,7 @@ pub fn open_unlisted(
     folders: &Folders,
     wait: Duration,
 ) -> Result<OwnLedger, ViewError> {
-    let store = SqliteLedger::open(path, wait)?;
+    let store = open_store(path, folders, wait)?;
     let found = id(&store)?;
     seen(folders, &found)?.hold(&store)?;
     let mut index = IndexFile::in_memory()?;

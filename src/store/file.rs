@@ -3,6 +3,7 @@
 use super::StoreError;
 use rustix::fs::{Mode, OFlags, SeekFrom, seek};
 use rustix::io::Errno;
+use rustix::process::{Flock, FlockType, fcntl_getlk};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
@@ -123,6 +124,16 @@ pub(super) fn check_space(folder: &Path, bytes: u64) -> Result<(), StoreError> {
             folder.display()
         ),
     })
+}
+
+/// Where SQLite locks a file to write to it: its pending and its reserved byte (SQLite, os.h).
+const WRITER_LOCK: (u64, u64) = (0x4000_0000, 2);
+
+/// Whether another process is writing to a ledger through SQLite.
+pub(super) fn has_writer(ledger: &File) -> bool {
+    let mut lock = Flock::from(FlockType::WriteLock);
+    (lock.start, lock.length) = WRITER_LOCK;
+    matches!(fcntl_getlk(ledger, &lock), Ok(Some(_)))
 }
 
 /// A file's identity: its device and inode.

@@ -7,6 +7,7 @@
 pub mod evidence;
 pub mod index;
 pub mod memory;
+pub mod rehearsal;
 pub mod sqlite;
 
 mod connection;
