@@ -425,3 +425,36 @@ fn a_trust_file_that_cannot_be_read_is_told_as_such() {
         "{check}"
     );
 }
+
+#[test]
+fn the_log_says_what_was_run_and_what_is_void() {
+    let (_machine, root, _) = claimed();
+    root.ok("key new --label ci");
+    root.ok("key authorize ci --label ci");
+    let ci = "--key ci";
+    let session = root.ok(&format!("{ci} session open --agent ci"))["session"].clone();
+    let by = format!("{ci} --session {session}");
+    let receipt = root.ok(&format!("{by} probe -- cat four.txt"))["seq"].clone();
+    let lines = |line: &str| root.run(line).stdout;
+    assert!(lines("log").contains("\"-- cat four.txt\": exit 0, value \"4\""));
+    assert!(lines("log").contains("by ci, inheriting nothing"));
+    assert!(!lines("log").contains("VOID"));
+    root.ok(&format!(
+        "key revoke ci --reason 'it was lost' --compromised-since {session}"
+    ));
+    for line in ["log", "log --limit 3"] {
+        let void = lines(line);
+        let void: Vec<&str> = void.lines().filter(|it| it.contains(" VOID ")).collect();
+        assert!(
+            void.iter().any(|it| it.starts_with(&format!("{receipt} "))),
+            "{void:?}"
+        );
+    }
+    for event in lines("log --json").lines() {
+        let event: serde_json::Value = serde_json::from_str(event).unwrap();
+        let shown = root.ok(&format!("show {}", event["seq"]));
+        assert_eq!(event["void"], shown["void"], "{event}");
+    }
+    let keys = root.run("key list").stdout;
+    assert!(keys.contains(&format!("void from {session} on")), "{keys}");
+}

@@ -44,6 +44,35 @@ fn every_next_that_the_readme_shows_can_be_typed() {
     check_text(include_str!("../README.md"));
 }
 
+/// Every example of every help, as far as it is this program's and not the shell's.
+#[test]
+fn every_example_of_the_help_is_a_command() {
+    fn examples(command: &clap::Command, found: &mut Vec<String>) {
+        let text = command.get_after_help().map(ToString::to_string);
+        let text = text.unwrap_or_default().replace("\\\n", " ");
+        let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
+        found.extend(
+            lines
+                .filter(|line| line.starts_with("handoff "))
+                .map(str::to_owned),
+        );
+        command
+            .get_subcommands()
+            .for_each(|below| examples(below, found));
+    }
+    let mut found = Vec::new();
+    examples(&handoff_ledger::cli::args::command(), &mut found);
+    assert!(found.len() > 40, "{found:?}");
+    for example in found {
+        let typed = [" > ", " >> ", " | "]
+            .iter()
+            .fold(example.as_str(), |text, cut| {
+                text.split(cut).next().unwrap()
+            });
+        assert_eq!(fault(typed), None, "{example}");
+    }
+}
+
 /// Types a `next` as a person at a shell would.
 fn typed(agent: &Agent, next: &str) -> i32 {
     let program = Path::new(env!("CARGO_BIN_EXE_handoff")).parent().unwrap();

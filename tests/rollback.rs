@@ -344,9 +344,9 @@ fn another_ledger_in_its_place_is_told_until_it_is_accepted() {
     let why = ["acknowledge", "--rollback", "--reason", "moved"];
     case.root.does(&[&["--trust", &key], &why[..]].concat());
     case.root.does(&["head"]);
-    // A ledger that is made anew where one was removed is no surprise.
+    // A ledger that is made anew where one was removed is no surprise, if that is what was meant.
     std::fs::remove_dir_all(case.machine.project.join(".handoff")).unwrap();
-    case.root.does(&["init"]);
+    case.root.does(&["init", "--anew"]);
     case.root.does(&["head"]);
 }
 

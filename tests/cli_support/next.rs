@@ -74,6 +74,7 @@ pub fn commands(next: &str) -> Result<Vec<Vec<String>>, String> {
     let output = Command::new("sh")
         .args(["-c", &format!("{STAND_IN}{next}")])
         .current_dir(scratch.path())
+        .env("HOME", scratch.path())
         .output()
         .unwrap();
     if !output.status.success() || !output.stderr.is_empty() {

@@ -345,9 +345,10 @@ fn what_is_asked_for_and_not_there_is_told() {
     );
     assert_eq!(code(&root.ends(5, "prove 1 -o kept")), "already_exists");
     assert_eq!(code(&root.ends(5, "verify-proof no-such-file")), "file");
+    let told = root.ends(5, "verify-proof four.txt");
     assert_eq!(
-        root.ends(4, "verify-proof four.txt")["faults"][0]["kind"],
-        "proof"
+        (code(&told), &told["result"]),
+        ("not_a_proof", &"error".into())
     );
 }
 

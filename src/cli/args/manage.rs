@@ -41,11 +41,10 @@ pub enum Key {
     #[command(after_help = "Example:\n  handoff key list --json")]
     List,
     /// Let a key write
-    #[command(
-        after_help = "Example:\n  handoff key new --label ci && handoff key authorize ci --label ci\n\n\
+    #[command(after_help = "Example:\n  \
+        handoff key new --label ci && handoff key authorize ci --label ci\n\n\
         A key is authorised once, with roles that are for good: give --admin --recorder to one\n\
-        that is to do both."
-    )]
+        that is to do both.")]
     Authorize {
         /// The public key, a file that holds it, or the label of a key of yours
         #[arg(value_name = "KEY")]

@@ -70,8 +70,8 @@ pub(super) fn rotate(
             "{} is the root key: it names the ledger, for good",
             old.short()
         );
-        let next = "keep the root key offline, with an admin at hand; if it was stolen, make a ledger \
-                    anew";
+        let next = "keep the root key offline, with an admin at hand; if it was stolen, make a \
+                    ledger anew";
         return Err(Failure::no("root_irrevocable", message).next(next));
     }
     let roles = state.keys().get(&old).map(|known| known.roles.clone());

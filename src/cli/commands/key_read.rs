@@ -103,7 +103,11 @@ fn of_ledger(state: &State, output: &mut Output) -> Vec<Value> {
             roles.insert(0, "root");
         }
         let revoked = match key.revoked {
-            Some(revocation) => format!(", revoked at event {}", revocation.seq),
+            Some(revocation) => {
+                let since = revocation.compromised_since;
+                let since = since.map_or(String::new(), |since| format!(", void from {since} on"));
+                format!(", revoked at event {}{since}", revocation.seq)
+            }
             None => String::new(),
         };
         output.line(&format!("{} {id} {}{revoked}", key.label, roles.join(", ")));

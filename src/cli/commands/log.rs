@@ -1,20 +1,24 @@
 //! `log`: the events, one line each.
 
+use super::evidence::told;
 use super::reading::no_event;
+use super::session::told as inheriting;
 use crate::chain::VerifiedEvent;
 use crate::cli::args::{Common, Log};
 use crate::cli::context::Context;
 use crate::cli::examined::{Answers, AnyLedger};
 use crate::cli::output::{Format, Output};
 use crate::cli::quote::quoted_within;
+use crate::cli::render::probe_text;
 use crate::cli::report::{Exit, Failure};
-use crate::event::KINDS;
+use crate::event::{Body, KINDS};
 use crate::rules::Refusal;
 use crate::slice::Question;
+use crate::state::State;
 use crate::store::Record;
 use crate::types::Seq;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Most characters of a body that a line for a person shows.
 const BODY_CHARACTERS_MAX: usize = 100;
@@ -55,7 +59,9 @@ fn answer(
         .limit
         .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let format = output.format();
-    let undetermined = context.ledger.ask(&Question::default())?.undetermined();
+    let state = context.ledger.ask(&Question::default())?;
+    let undetermined = state.undetermined();
+    let voided = voided(&context, &state, head.seq)?;
     let mut newest: VecDeque<Entry> = VecDeque::new();
     if let (Format::Json, Some(integrity)) = (format, context.ledger.integrity()) {
         output.json_line(&json!({ "integrity": integrity }));
@@ -67,9 +73,13 @@ fn answer(
                 return;
             }
             let judged = Judged::of(refusal.as_ref(), undetermined, event.event().seq);
+            let standing = match voided.contains(&event.event().seq) {
+                true => Standing::Void,
+                false => Standing::Stands,
+            };
             let entry = match format {
-                Format::Text => Entry::Line(text(event, &judged, record)),
-                Format::Json => Entry::Value(value(event, &judged, record)),
+                Format::Text => Entry::Line(text(event, &judged, standing, record)),
+                Format::Json => Entry::Value(value(event, &judged, standing, record)),
             };
             match limit {
                 None => entry.print(output),
@@ -85,6 +95,27 @@ fn answer(
         entry.print(output);
     }
     Ok(context.ledger.exit(Exit::Yes))
+}
+
+/// Whether voidness reaches an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Stands,
+    Void,
+}
+
+/// The void events. They are known of the whole alone, which is folded only where a key is said to
+/// be compromised.
+fn voided(
+    context: &Context<'_, AnyLedger>,
+    state: &State,
+    head: Seq,
+) -> Result<BTreeSet<Seq>, Failure> {
+    let mut revoked = state.keys().values().filter_map(|key| key.revoked);
+    if !revoked.any(|revocation| revocation.compromised_since.is_some()) {
+        return Ok(BTreeSet::new());
+    }
+    Ok(context.ledger.fold(head)?.voided().into_iter().collect())
 }
 
 /// How an event was judged.
@@ -155,7 +186,7 @@ pub(super) fn body(record: &Record) -> Value {
     event.get("body").cloned().unwrap_or_default()
 }
 
-fn value(event: &VerifiedEvent, judged: &Judged<'_>, record: &Record) -> Value {
+fn value(event: &VerifiedEvent, judged: &Judged<'_>, standing: Standing, record: &Record) -> Value {
     let (leaf, event) = (event.leaf(), event.event());
     json!({
         "seq": event.seq,
@@ -167,10 +198,11 @@ fn value(event: &VerifiedEvent, judged: &Judged<'_>, record: &Record) -> Value {
         "body": body(record),
         "refused": judged.refused(),
         "unjudged": judged.is_unjudged(),
+        "void": standing == Standing::Void,
     })
 }
 
-fn text(event: &VerifiedEvent, judged: &Judged<'_>, record: &Record) -> String {
+fn text(event: &VerifiedEvent, judged: &Judged<'_>, standing: Standing, record: &Record) -> String {
     let event = event.event();
     let session = match event.session {
         Seq::ZERO => String::new(),
@@ -179,20 +211,53 @@ fn text(event: &VerifiedEvent, judged: &Judged<'_>, record: &Record) -> String {
     let refused = match judged {
         Judged::Refused(refusal) => format!(" REFUSED {}", refusal.rule),
         Judged::Unjudged => " UNJUDGED".to_owned(),
+        Judged::Lawful if standing == Standing::Void => " VOID".to_owned(),
         Judged::Lawful => String::new(),
     };
-    let claims = event.body.claims();
-    let about = match claims.is_empty() {
-        true => quoted_within(&body(record).to_string(), BODY_CHARACTERS_MAX),
-        false => claims
-            .iter()
-            .map(|claim| claim.as_str())
-            .collect::<Vec<_>>()
-            .join(", "),
-    };
+    let about = about(&event.body)
+        .unwrap_or_else(|| quoted_within(&body(record).to_string(), BODY_CHARACTERS_MAX));
     let kind = event.body.kind();
     format!(
         "{} {} {kind}{session}{refused} {about}",
         event.seq, event.time
     )
+}
+
+/// What an event is about, in a few words; `None` where its body says it best.
+fn about(body: &Body) -> Option<String> {
+    let claims = body.claims();
+    if !claims.is_empty() {
+        let claims: Vec<&str> = claims.iter().map(|claim| claim.as_str()).collect();
+        return Some(claims.join(", "));
+    }
+    if let Body::ProbeReceipt(receipt) = body {
+        let probe = quoted_within(&probe_text(&receipt.probe), BODY_CHARACTERS_MAX);
+        Some(format!("{probe}: {}", told(receipt)))
+    } else if let Body::AxisRecorded(axis) = body {
+        Some(format!("{} by receipt {}", axis.axis, axis.receipt))
+    } else if let Body::SessionOpened(opened) = body {
+        let inherits = inheriting(&opened.inherits);
+        Some(format!("by {}{inherits}", opened.agent))
+    } else if let Body::KeyAuthorized(key) = body {
+        let roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();
+        Some(format!(
+            "{} {}, {}",
+            key.label,
+            key.key.short(),
+            roles.join(", ")
+        ))
+    } else if let Body::KeyRevoked(key) = body {
+        let since = key.compromised_since;
+        let since = since.map_or(String::new(), |since| format!(", void from {since} on"));
+        let reason = quoted_within(key.reason.as_str(), BODY_CHARACTERS_MAX);
+        Some(format!("{}{since}: {reason}", key.key.short()))
+    } else if let Body::SessionSealed(sealed) = body {
+        let counts = &sealed.counts;
+        Some(format!(
+            "axes {}, claims {}, promotions {}, flags {}",
+            counts.axes, counts.claims, counts.promotions, counts.flags
+        ))
+    } else {
+        None
+    }
 }
