@@ -61,7 +61,7 @@ fn answer(
     let format = output.format();
     let state = context.ledger.ask(&Question::default())?;
     let undetermined = state.undetermined();
-    let voided = voided(&context, &state, head.seq)?;
+    let voided = voided(context, &state, head.seq)?;
     let mut newest: VecDeque<Entry> = VecDeque::new();
     if let (Format::Json, Some(integrity)) = (format, context.ledger.integrity()) {
         output.json_line(&json!({ "integrity": integrity }));
