@@ -139,8 +139,8 @@ pub trait Positions {
         Ok(None)
     }
 
-    /// Keeps what was computed of all events up to one, which this index knows: it stays true, since
-    /// they do.
+    /// Keeps what was computed of all events up to one, which this index knows: it stays true,
+    /// since they do.
     ///
     /// # Errors
     /// See [`Positions::head`].

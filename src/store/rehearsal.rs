@@ -33,8 +33,8 @@ struct Stamp {
 }
 
 impl Rehearsal {
-    /// Plays back a copy of the journal beside a ledger into a copy of that. `None` if there is none
-    /// that would be played back, for no writer is at work; or if it cannot be copied.
+    /// Plays back a copy of the journal beside a ledger into a copy of that. `None` if there is
+    /// none, if a writer is at work whose it is, or if it cannot be copied.
     pub fn of(path: &Path) -> Option<Rehearsal> {
         let ledger = file::resolve(path).ok()?;
         let journal = side_file(&ledger, "-journal");
