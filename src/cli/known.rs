@@ -118,8 +118,8 @@ impl Known {
         self.not_proven.push(what);
     }
 
-    /// Whether a ledger is what this machine knows it as, if the event at the head that was verified
-    /// last has that leaf.
+    /// Whether a ledger is what this machine knows it as, if the event at the head that was
+    /// verified last has that leaf.
     pub fn is_met(&self, leaf: Option<Leaf>) -> bool {
         let head = self.head.map(|(_, leaf)| leaf);
         self.fault.is_none() && self.not_proven.is_empty() && head.is_some() && head == leaf

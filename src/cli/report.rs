@@ -168,7 +168,8 @@ impl Failure {
         }
     }
 
-    /// The same failure, whose command to type next is of the ledger and by the key that were named.
+    /// The same failure, whose command to type next is of the ledger and by the key that were
+    /// named.
     pub fn carrying(self, common: &Common) -> Failure {
         Failure {
             next: self.next.map(|command| common.carried(&command)),

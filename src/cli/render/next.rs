@@ -9,8 +9,8 @@ use crate::state::{Fact, State, Support};
 use crate::types::{ClaimId, Seq};
 use crate::verdict::{Because, ClaimVerdict, Verdict};
 
-/// The command, or the commands joined by [`THEN`], that would make a claim admissible to a session;
-/// for one that is, the command that shows what it rests on.
+/// The command, or the commands joined by [`THEN`], that would make a claim admissible to a
+/// session; for one that is, the command that shows what it rests on.
 pub fn next_for(
     state: &State,
     id: &ClaimId,

@@ -30,7 +30,9 @@ pub fn weak_text(weak: &BTreeSet<Weak>) -> Option<String> {
         .map(|weak| match weak {
             Weak::ExitOnly => "shown by an exit code only",
             Weak::EnvironmentIndependent => "said to hold in any environment",
-            Weak::ScriptChanged => "its step's program, or a file that the step names, has changed since it was flagged",
+            Weak::ScriptChanged => {
+                "its step's program, or a file that it names, has changed since it was flagged"
+            }
         })
         .collect();
     (!words.is_empty()).then(|| format!("weak: {}", words.join(", ")))

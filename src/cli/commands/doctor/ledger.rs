@@ -122,7 +122,8 @@ fn rollback(report: &Report) -> Check {
     match (report.end.by, report.end.seq) {
         (By::None, _) | (_, None) => Check::warn(
             Name::Rollback,
-            "nothing outside the ledger says where it ended: it may have been cut back; keep its head on another machine",
+            "nothing outside the ledger says where it ended: it may have been cut back; keep \
+             its head on another machine",
             "handoff head >> HEADS",
         ),
         (_, Some(seq)) => Check::ok(
