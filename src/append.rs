@@ -146,8 +146,8 @@ impl<S: Store, P: Positions> Ledger<S, P> {
         positions.snapshot(|positions| slice::slice(&Verified { store, positions }, question))
     }
 
-    /// What is kept under a commitment. Of a redacted value only the salt is kept, which its receipt
-    /// commits to apart.
+    /// What is kept under a commitment. Of a redacted value only the salt is kept, which its
+    /// receipt commits to apart.
     ///
     /// # Errors
     /// `Capture` if it is not what was committed to.

@@ -201,10 +201,7 @@ fn a_root_key_that_is_not_the_one_given_is_told_as_somebody_elses() {
     let not_proven = told["not_proven"].to_string();
     assert!(not_proven.contains("somebody else's ledger"), "{told}");
     let text = stranger.run(&line).stdout;
-    assert!(
-        text.contains("(not the key that was given to be trusted)"),
-        "{text}"
-    );
+    assert!(text.contains("(not the key that --trust gives)"), "{text}");
     assert!(!text.contains("next: "), "{text}");
     let given = format!("verify {} --trust {}", file.display(), root.public());
     assert!(

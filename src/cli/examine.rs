@@ -24,8 +24,8 @@ use crate::verify::{Basis, Outside, Report, Verifier};
 use std::path::PathBuf;
 
 /// Of a ledger whose root is none of the keys that were given.
-const NOT_THE_GIVEN: &str = "whose it is: its root key is none that --trust gives, so it is somebody \
-                             else's ledger";
+const NOT_THE_GIVEN: &str =
+    "whose it is: its root key is none that --trust gives, so it is somebody else's ledger";
 
 /// What is to be examined.
 pub struct Subject {

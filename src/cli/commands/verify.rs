@@ -165,7 +165,7 @@ fn print(report: &Report, common: &Common, output: &mut Output) {
     if let (Some(ledger), Some(root)) = (report.ledger, report.signer.root_key) {
         let basis = match (report.signer.basis, common.trust.as_slice()) {
             (Basis::Unpinned, []) => "unpinned: compare it with what its owner gives",
-            (Basis::Unpinned, _) => "not the key that was given to be trusted",
+            (Basis::Unpinned, _) => "not the key that --trust gives",
             (basis @ (Basis::Pinned | Basis::Given), _) => basis.as_str(),
         };
         output.line(&format!("ledger {ledger}"));
