@@ -88,9 +88,7 @@ fn what_is_smaller(what: Oversized) -> &'static str {
             "where the ledger is: handoff export -o FILE, which leaves captures out; then here: \
              handoff verify FILE"
         }
-        Oversized::Holes => {
-            "cp --sparse=never FILE COPY, if there is room for it; then: handoff verify COPY"
-        }
+        Oversized::Holes => "cp --sparse=never FILE COPY && handoff verify COPY",
     }
 }
 
@@ -156,7 +154,7 @@ fn forged(journal: &Path, error: ViewError, message: String) -> Failure {
     let journal = journal.to_string_lossy();
     let aside = format!("{journal}.kept");
     let next = command(&["mv", &journal, &aside]);
-    Failure::integrity(code, message).next(format!("{next}, then: handoff verify"))
+    Failure::integrity(code, message).next(format!("{next} && handoff verify"))
 }
 
 /// Exit 4: of a ledger of this machine's own nothing is left, and nothing can be accepted.
