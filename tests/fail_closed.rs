@@ -157,7 +157,11 @@ fn an_accepted_rollback_is_told_from_then_on_whatever_was_left_to_know_of_it() {
     });
     // What only grew was not rolled back.
     let case = Case::new();
-    case.root.does(&WHY);
+    let answer = case.root.run(&WHY);
+    assert_eq!(
+        (answer.exit, answer.error()),
+        (Some(1), "nothing_rolled_back")
+    );
     let told = case.root.does(&["verify"]);
     assert_eq!(told["rollbacks_accepted"], serde_json::json!([]));
 }

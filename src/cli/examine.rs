@@ -99,11 +99,21 @@ pub fn examine(
         witnesses,
     } = subject;
     let trust = Trust::of(common, folders)?;
-    let mut opened = match read_as {
-        Whose::Own => source::own(&path, folders, context::wait(common))?,
-        Whose::Unknown => source::file(&path)?,
+    let open = || match read_as {
+        Whose::Own => source::own(&path, folders, context::wait(common)),
+        Whose::Unknown => source::file(&path),
     };
+    let mut opened = open()?;
     let mut known = Known::of(folders, &opened, &path, whose)?;
+    if whose == Whose::Own
+        && known
+            .head
+            .is_some_and(|(seq, _)| opened.is_copy_without(seq))
+    {
+        // Somebody may have written between the copy and the look at what is known. A copy made
+        // after that look has it, or it was taken away.
+        opened = open()?;
+    }
     if let Some(doubt) = doubt {
         known.doubt(&doubt.message);
     }

@@ -90,6 +90,14 @@ impl Opened {
         Ok(first)
     }
 
+    /// Whether it is a copy that lacks an event.
+    pub fn is_copy_without(&self, seq: Seq) -> bool {
+        match &self.source {
+            Source::Copy(evidence) => matches!(evidence.get(seq), Ok(None)),
+            Source::Own(_) | Source::Unreadable | Source::Export(_) => false,
+        }
+    }
+
     /// Hands the records from one to another, which were verified before, to `visit`.
     ///
     /// # Errors
