@@ -289,6 +289,14 @@ fn a_stopped_writer_keeps_others_waiting_and_its_end_lets_them_in() {
     }
 }
 
+/// Whether whoever runs the tests ignores a signal, as nohup does, and so do all that they start.
+fn is_ignored(signal: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
+    mask >> (signal - 1) & 1 == 1
+}
+
 #[test]
 fn a_signal_in_the_midst_of_an_append_leaves_it_whole_or_not_there() {
     if !can_trace("signals in an append") {
@@ -328,7 +336,11 @@ fn a_signal_in_the_midst_of_an_append_leaves_it_whole_or_not_there() {
         }
     }
     // Not at the last call, perhaps: the end of the process may come before the signal.
-    assert!(ended >= 9, "only {ended} were ended by the signal");
+    let least = 3 * [1, 2, 15]
+        .iter()
+        .filter(|signal| !is_ignored(**signal))
+        .count();
+    assert!(ended >= least, "only {ended} were ended by the signal");
 }
 
 #[test]
