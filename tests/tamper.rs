@@ -91,6 +91,13 @@ impl Handoff {
     /// Puts file, view and memory back as they were.
     fn restore(&self) {
         std::fs::write(self.machine.file(), &self.file).unwrap();
+        let folder = self.views[0].0.parent().unwrap();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
         for (path, bytes) in &self.views {
             std::fs::write(path, bytes).unwrap();
         }

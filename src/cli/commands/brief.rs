@@ -40,7 +40,9 @@ fn answer(
         briefing = briefing.only(format!("what is wrong with the file: {look}"));
     }
     let text = briefing.text(markup, characters_max);
-    output.line(text.trim_end());
+    for line in text.trim_end().lines() {
+        output.line(line);
+    }
     let mut told = body(&moment);
     if let Some(members) = told.as_object_mut() {
         members.insert("text".to_owned(), json!(text));

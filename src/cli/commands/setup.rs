@@ -214,10 +214,7 @@ pub(super) fn acknowledge(
     let whole = context.ledger.fold(context.head()?.seq)?;
     let known = whole.acknowledged();
     let is_new = |seq: &Seq| *seq <= up_to && known.is_none_or(|known| *seq > known);
-    if !whole.refused().keys().any(is_new) {
-        let message = format!("no event up to {up_to} is refused and not acknowledged");
-        return Err(Failure::no("nothing_refused", message).next("handoff verify"));
-    }
+    let is_needed = whole.refused().keys().any(is_new);
     let body = EventAcknowledged {
         reason: arguments.reason.clone(),
         up_to,
@@ -225,6 +222,12 @@ pub(super) fn acknowledge(
     let appended = context
         .ledger
         .append(&signer, clock::now, &question, |pen| {
+            // Who may not acknowledge anything is told so first.
+            pen.permits(Seq::ZERO, body.clone())?;
+            if !is_needed {
+                let message = format!("no event up to {up_to} is refused and not acknowledged");
+                return Err(Failure::no("nothing_refused", message).next("handoff verify"));
+            }
             pen.write(Seq::ZERO, body).map_err(Failure::from)
         })?;
     let line = format!(
