@@ -48,7 +48,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// An observer in the command's root and scope; [`ENDING`] signals end its probes.
+    /// An observer in the command's root and scope; the `ENDING` signals end its probes.
     ///
     /// # Errors
     /// If the signals cannot be listened to.

@@ -6,7 +6,7 @@
 //! one for all ledgers lists the files that this machine made, imported or wrote to.
 //!
 //! Of the two, one is synced at each change: it holds the rollbacks, and the head as of the first
-//! look, of a rollback, and of every [`SYNCED_EVERY`] events. The other holds the head since, and
+//! look, of a rollback, and of every `SYNCED_EVERY` events. The other holds the head since, and
 //! is not, so that an append does not wait for the disk once more. A power cut may take that one,
 //! and then a rollback to between the two heads goes unnoticed; what it leaves is never ahead of
 //! the ledger, whose commit was synced before.

@@ -406,7 +406,7 @@ impl IndexFile {
         })
     }
 
-    /// Keeps what was computed of all events up to one; of the newest [`COMPUTED_MAX`].
+    /// Keeps what was computed of all events up to one; of the newest `COMPUTED_MAX`.
     ///
     /// # Errors
     /// See [`IndexFile::open`].
