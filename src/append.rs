@@ -10,7 +10,7 @@ use crate::chain::{ChainFault, VerifiedEvent, Walk};
 use crate::credential::{self, Found};
 use crate::event::{Body, Event};
 use crate::format::{self, DecodeError};
-use crate::hash;
+use crate::kept::{CommittedTo, OtherContent};
 use crate::key::SigningKey;
 use crate::rules::{self, Refusal};
 use crate::slice::{self, Question};
@@ -29,12 +29,6 @@ pub enum LedgerError {
     /// The chain is broken at an event.
     #[error(transparent)]
     Fault(#[from] ChainFault),
-    /// What is kept outside the chain is not what the chain commits to.
-    #[error("what is kept under {commitment} is not what was committed to")]
-    Capture {
-        /// The commitment.
-        commitment: Digest,
-    },
     /// The ledger is shorter than what this machine verified.
     #[error("rolled back: this machine saw it up to event {seen}, the ledger ends at {found}")]
     Rollback {
@@ -62,6 +56,9 @@ pub enum LedgerError {
     /// An event is out of its bounds.
     #[error("the event cannot be recorded: {0}")]
     Unspeakable(#[from] DecodeError),
+    /// What is kept outside the chain is not what an event commits to.
+    #[error(transparent)]
+    Content(#[from] OtherContent),
     /// The index holds a judgement that this program does not know.
     #[error("the view holds {0:?}, which is no rule of this program")]
     Judgement(String),
@@ -146,23 +143,17 @@ impl<S: Store, P: Positions> Ledger<S, P> {
         positions.snapshot(|positions| slice::slice(&Verified { store, positions }, question))
     }
 
-    /// What is kept under a commitment. Of a redacted value only the salt is kept, which its
-    /// receipt commits to apart.
+    /// What is kept under a commitment, if it is what an event commits to by it.
     ///
     /// # Errors
-    /// `Capture` if it is not what was committed to.
-    pub fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, LedgerError> {
+    /// `Content` if it is something else; what the store failed with.
+    pub fn capture(
+        &self,
+        commitment: &Digest,
+        committed: CommittedTo,
+    ) -> Result<Option<Capture>, LedgerError> {
         let kept = self.store.capture(commitment)?;
-        match kept
-            .as_ref()
-            .and_then(|kept| Some((kept.salt, kept.bytes.as_deref()?)))
-        {
-            Some((salt, bytes)) if hash::commitment(&salt, bytes) != *commitment => {
-                let commitment = *commitment;
-                Err(LedgerError::Capture { commitment })
-            }
-            Some(_) | None => Ok(kept),
-        }
+        Ok(committed.accept(commitment, kept)?)
     }
 
     fn verified(&self) -> Result<Verified<'_, S, P>, LedgerError> {

@@ -395,22 +395,3 @@ wire! {
         up_to: Seq,
     }
 }
-
-impl ProbeReceipt {
-    /// The commitments under which something may be kept outside the chain, and what it is: what
-    /// was kept of a stream, or the salt of a redacted value.
-    pub fn kept(&self) -> Vec<(&'static str, Digest)> {
-        let streams = self.outputs.iter().flat_map(|outputs| {
-            [
-                ("stdout", &outputs.stdout.kept),
-                ("stderr", &outputs.stderr.kept),
-            ]
-        });
-        // Of output of which nothing was kept, there is nothing.
-        let streams = streams
-            .filter(|(_, kept)| kept.length > 0)
-            .map(|(stream, kept)| (stream, kept.commitment));
-        let redacted = self.redacted.iter().map(|it| ("salt", it.commitment));
-        streams.chain(redacted).collect()
-    }
-}

@@ -30,6 +30,7 @@ pub mod export;
 pub mod fold;
 pub mod format;
 pub mod hash;
+pub mod kept;
 pub mod key;
 mod lineage;
 pub mod lists;

@@ -10,8 +10,9 @@
 use crate::chain::{Remembered, Walk};
 use crate::checkpoint::Expected;
 use crate::demand::Demand;
-use crate::event::{Body, ProbeReceipt};
+use crate::event::Body;
 use crate::hash;
+use crate::kept::{self, CommittedTo, Comparison, OtherContent};
 use crate::merkle::Tree;
 use crate::note::VerifierKey;
 use crate::observation::AHEAD_MS_MAX;
@@ -38,15 +39,6 @@ pub struct Outside {
     pub now: Option<Time>,
 }
 
-/// What an event commits to outside the chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Commitment {
-    /// To this many bytes, with their salt.
-    Bytes(u64),
-    /// To a salt alone, by its digest.
-    Salt(Digest),
-}
-
 /// Takes in records one by one, and tells in the end what they are.
 pub struct Verifier {
     walk: Walk,
@@ -65,7 +57,7 @@ pub struct Verifier {
     seen_viewed: Option<Leaf>,
     last: Option<Seq>,
     dated_ahead: Listed<Seq>,
-    commitments: BTreeMap<Digest, Commitment>,
+    commitments: BTreeMap<Digest, CommittedTo>,
     seen: BTreeSet<Digest>,
 }
 
@@ -111,7 +103,9 @@ impl Verifier {
             Ok(event) if self.intact => {
                 self.tree.add(event.leaf());
                 if let Body::ProbeReceipt(receipt) = &event.event().body {
-                    self.commit(receipt);
+                    let commitments = kept::commitments(receipt);
+                    self.commitments
+                        .extend(commitments.map(|it| (it.digest, it.to)));
                 }
                 if self.is_ahead(event.event().time) {
                     self.dated_ahead.add(seq);
@@ -168,23 +162,21 @@ impl Verifier {
         self.commitments.keys().copied().collect()
     }
 
-    /// The commitments of the intact prefix that were not erased, ascending.
-    pub fn commitments(&self) -> Vec<Digest> {
+    /// The commitments of the intact prefix that were not erased, ascending, and to what.
+    pub fn commitments(&self) -> Vec<(Digest, CommittedTo)> {
         let erased = self.state.erased();
-        self.commitments
-            .keys()
-            .filter(|commitment| !erased.contains_key(*commitment))
-            .copied()
-            .collect()
+        let all = self.commitments.iter();
+        let left = all.filter(|(commitment, _)| !erased.contains_key(*commitment));
+        left.map(|(commitment, to)| (*commitment, *to)).collect()
     }
 
     fn missing(&self) -> usize {
         // Of nothing, nothing is kept.
-        let empty = Some(&Commitment::Bytes(0));
         self.commitments()
             .iter()
-            .filter(|commitment| !self.seen.contains(*commitment))
-            .filter(|commitment| self.commitments.get(*commitment) != empty)
+            .filter(|(commitment, to)| {
+                *to != CommittedTo::Bytes(0) && !self.seen.contains(commitment)
+            })
             .count()
     }
 
@@ -199,26 +191,17 @@ impl Verifier {
         let Some(expected) = self.commitments.get(commitment).copied() else {
             return;
         };
-        let differs = match (expected, bytes) {
-            (Commitment::Bytes(length), Some(bytes)) => {
-                let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-                hash::commitment(salt, bytes) != *commitment || found != length
-            }
-            // Without the bytes there is nothing to compare: as if it were not there.
-            (Commitment::Bytes(_), None) => return,
-            (Commitment::Salt(digest), None) => hash::salt(salt) != digest,
-            (Commitment::Salt(digest), Some(bytes)) => {
-                hash::salt(salt) != digest || hash::commitment(salt, bytes) != *commitment
-            }
-        };
+        let found = expected.compare(commitment, salt, bytes);
+        if found == Comparison::Nothing {
+            return;
+        }
         self.seen.insert(*commitment);
-        if differs {
-            let detail = format!("what is kept under commitment {commitment} is something else");
+        if found == Comparison::Other {
             // The chain itself stays as intact as it is.
             self.faults.add(Fault {
                 seq: None,
                 kind: "capture",
-                detail,
+                detail: OtherContent(*commitment).to_string(),
             });
         }
     }
@@ -226,21 +209,6 @@ impl Verifier {
     fn is_ahead(&self, time: Time) -> bool {
         let ahead = |now: Time| time.ms().saturating_sub(now.ms()) > AHEAD_MS_MAX;
         self.outside.now.is_some_and(ahead)
-    }
-
-    fn commit(&mut self, receipt: &ProbeReceipt) {
-        for output in receipt
-            .outputs
-            .iter()
-            .flat_map(|it| [&it.stdout, &it.stderr])
-        {
-            let length = Commitment::Bytes(output.kept.length);
-            self.commitments.insert(output.kept.commitment, length);
-        }
-        if let Some(redacted) = &receipt.redacted {
-            let salt = Commitment::Salt(redacted.salt_digest);
-            self.commitments.insert(redacted.commitment, salt);
-        }
     }
 
     fn note_leaf(&mut self, seq: Seq, leaf: Leaf) {

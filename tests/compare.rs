@@ -211,25 +211,32 @@ fn other_ledgers_altered_ones_and_incomplete_ones_are_told_as_such() {
 }
 
 #[test]
-fn a_branch_that_the_rules_refuse_is_told_as_such() {
+fn a_branch_that_the_rules_refuse_is_told_as_such_and_proves_no_fork() {
     let copies = Copies::new();
     let one = copies.branch("one.db", Some(&copies.root));
     let outsider = copies.machine.agent("outsider");
     let other = copies.branch("other.db", Some(&outsider));
-    let told = copies.compared(4, &one, &other);
-    assert_eq!((&told["result"], &told["at"]), (&"fork".into(), &2.into()));
-    assert_eq!(told["sides"][0]["refused_total"], 0);
-    let refused = &told["sides"][1]["refused"][0];
-    assert_eq!(
-        (&refused["seq"], &refused["rule"]),
-        (&2.into(), &"key_not_authorized".into())
-    );
     let line = format!("compare {} {}", one.display(), other.display());
+    let told = copies.root.ends(4, &format!("{line} -o proof.jsonl"));
+    assert_eq!((&told["result"], &told["at"]), (&"fork".into(), &2.into()));
+    let events = &told["events"];
+    assert_eq!(events[0]["refused"], Value::Null);
+    assert_eq!(events[1]["refused"], "key_not_authorized");
+    let not_proven = told["not_proven"].to_string();
+    assert!(
+        not_proven.contains("that the ledger forked"),
+        "{not_proven}"
+    );
     let text = copies.root.run(&line).stdout;
     assert!(
-        text.contains("refused 2, one of the two: key_not_authorized"),
+        text.contains("without effect, refused by key_not_authorized"),
         "{text}"
     );
+    // Of the two events alone nobody can tell.
+    let shown = copies.root.ends(4, "compare proof.jsonl");
+    let not_proven = shown["not_proven"].to_string();
+    let might = format!("that key {} might write", outsider.public());
+    assert!(not_proven.contains(&might), "{not_proven}");
 }
 
 #[test]

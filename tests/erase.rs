@@ -415,7 +415,32 @@ fn other_bytes_than_were_committed_to_are_neither_shown_nor_exported_nor_erased(
         assert_eq!(ran.code, 4, "{line}: {ran:?}");
         assert!(!ran.stdout.contains("a forger"), "{line}: {ran:?}");
     }
-    assert!(!machine.project().join("forged.jsonl").exists());
+    // The intact part goes out, and that capture is none of it.
+    let exported = std::fs::read_to_string(machine.project().join("forged.jsonl")).unwrap();
+    assert!(exported.contains(&commitment), "its receipt is there");
+    assert!(!exported.contains(&format!("\"capture\":\"{commitment}\"")));
+    assert_eq!(machine.bytes(), before);
+    assert_eq!(root.ends(4, "verify")["result"], "tampered");
+}
+
+#[test]
+fn another_salt_than_was_committed_to_is_not_signed_for_as_erased() {
+    let machine = Machine::new();
+    let root = machine.root("");
+    root.open("first");
+    let receipt = root.ok("probe --redact -- cat four.txt")["receipt"]
+        .as_u64()
+        .unwrap();
+    let shown = root.ok(&format!("show {receipt}"));
+    let commitment = shown["body"]["redacted"]["commitment"].as_str().unwrap();
+    let forge =
+        format!("UPDATE capture SET salt = zeroblob(16) WHERE commitment = x'{commitment}'");
+    assert_eq!(unguarded(&machine.ledger(), &forge), 1);
+    let before = machine.bytes();
+    for what in [receipt.to_string(), commitment.to_owned()] {
+        let document = root.ends(4, &format!("erase {what} --reason R"));
+        assert_eq!(code(&document), "capture");
+    }
     assert_eq!(machine.bytes(), before);
     assert_eq!(root.ends(4, "verify")["result"], "tampered");
 }

@@ -17,6 +17,7 @@ use super::source::{self, Opened};
 use super::trust::{Trust, untrusted};
 use crate::home::clock;
 use crate::home::paths::Folders;
+use crate::kept::CommittedTo;
 use crate::note::VerifierKey;
 use crate::state::State;
 use crate::types::{Digest, Head};
@@ -65,7 +66,7 @@ pub struct Examination {
     /// What this machine knew of it.
     pub known: Known,
     /// What the intact part commits to and is not erased.
-    pub commitments: Vec<Digest>,
+    pub commitments: Vec<(Digest, CommittedTo)>,
     /// Why nobody could be asked who vouches for its root.
     pins_unread: Option<Failure>,
 }

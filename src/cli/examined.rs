@@ -19,9 +19,9 @@ use super::report::{Exit, Failure};
 use super::source::Opened;
 use crate::append::LedgerError;
 use crate::chain::{self, VerifiedEvent};
-use crate::hash;
 use crate::home::paths::Folders;
 use crate::home::view::OwnLedger;
+use crate::kept::CommittedTo;
 use crate::rules::Refusal;
 use crate::slice::Question;
 use crate::state::State;
@@ -84,11 +84,16 @@ pub trait Answers {
         Ok(())
     }
 
-    /// What is kept under a commitment.
+    /// What is kept under a commitment, if it is what an event commits to.
     ///
     /// # Errors
-    /// See [`Answers::head`].
-    fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure>;
+    /// See [`Answers::head`]; of this machine's own ledger also if it is something else, which of
+    /// evidence is told as one of its faults.
+    fn capture(
+        &self,
+        commitment: &Digest,
+        committed: CommittedTo,
+    ) -> Result<Option<Capture>, Failure>;
 
     /// What was found of evidence; `None` of this machine's own ledger, whose faults are failures.
     fn integrity(&self) -> Option<Value>;
@@ -123,8 +128,12 @@ impl Answers for OwnLedger {
         Ok(OwnLedger::keep_computed(self, up_to, bytes)?)
     }
 
-    fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {
-        Ok(OwnLedger::capture(self, commitment)?)
+    fn capture(
+        &self,
+        commitment: &Digest,
+        committed: CommittedTo,
+    ) -> Result<Option<Capture>, Failure> {
+        Ok(OwnLedger::capture(self, commitment, committed)?)
     }
 
     fn integrity(&self) -> Option<Value> {
@@ -320,13 +329,12 @@ impl Answers for Examined {
         }
     }
 
-    fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {
-        let kept = self.opened.capture(commitment)?;
-        // Other bytes than were committed to are a fault, and not shown as if they were the ones.
-        Ok(kept.filter(|kept| {
-            let bytes = kept.bytes.as_deref().unwrap_or_default();
-            hash::commitment(&kept.salt, bytes) == *commitment
-        }))
+    fn capture(
+        &self,
+        commitment: &Digest,
+        committed: CommittedTo,
+    ) -> Result<Option<Capture>, Failure> {
+        self.opened.capture(commitment, committed)
     }
 
     fn integrity(&self) -> Option<Value> {
@@ -430,8 +438,12 @@ impl Answers for AnyLedger {
         self.answers().keep_computed(up_to, bytes)
     }
 
-    fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {
-        self.answers().capture(commitment)
+    fn capture(
+        &self,
+        commitment: &Digest,
+        committed: CommittedTo,
+    ) -> Result<Option<Capture>, Failure> {
+        self.answers().capture(commitment, committed)
     }
 
     fn integrity(&self) -> Option<Value> {

@@ -109,13 +109,13 @@ impl From<LedgerError> for Failure {
             LedgerError::Fault(fault) => {
                 Failure::integrity(fault.kind.name(), message).next("handoff verify")
             }
-            LedgerError::Capture { .. } => {
-                Failure::integrity("capture", message).next("handoff verify")
-            }
             LedgerError::Rollback { .. } => Failure::integrity("rollback", message).next(RESTORE),
             LedgerError::Fork { .. } => Failure::integrity("fork", message).next(RESTORE),
             LedgerError::Unspeakable(_) => {
                 Failure::no("out_of_bounds", message).next("the same command with a shorter text")
+            }
+            LedgerError::Content(_) => {
+                Failure::integrity("capture", message).next("handoff verify")
             }
             LedgerError::Judgement(_) => Failure::environment(VIEW_UNUSABLE, message)
                 .retryable()

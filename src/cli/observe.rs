@@ -15,7 +15,7 @@ use crate::probe_spec::{
     Committed, Definition, Expectation, Outcome, OutputCommitment, Outputs, Probe,
 };
 use crate::state::State;
-use crate::store::Capture;
+use crate::store::{Capture, Read};
 use crate::types::{Digest, Seq, Value};
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
@@ -238,7 +238,7 @@ pub fn secrets(
         let Some(redacted) = receipt.and_then(|receipt| receipt.body.redacted.as_ref()) else {
             continue;
         };
-        let Some(capture) = context.ledger.capture(&redacted.commitment)? else {
+        let Some(capture) = context.ledger.store().capture(&redacted.commitment)? else {
             continue;
         };
         if hash::salt(&capture.salt) == redacted.salt_digest {

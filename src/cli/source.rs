@@ -11,6 +11,7 @@ use crate::append::LedgerError;
 use crate::export::{HEADER_BEGINS, Line};
 use crate::home::paths::Folders;
 use crate::home::view::{self, ViewError};
+use crate::kept::CommittedTo;
 use crate::store::evidence::{self, Evidence, EvidenceError};
 use crate::store::sqlite::{Pages, SqliteLedger};
 use crate::store::{Capture, Read, Record, StoreError};
@@ -144,11 +145,21 @@ impl Opened {
         Ok(())
     }
 
-    /// What is kept under a commitment, which was compared before.
+    /// What is kept under a commitment, if it is what an event commits to: anything else is a
+    /// fault, which the walk told, and is not handed on as if it were that.
     ///
     /// # Errors
     /// If the source cannot be read.
-    pub fn capture(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {
+    pub fn capture(
+        &self,
+        commitment: &Digest,
+        committed: CommittedTo,
+    ) -> Result<Option<Capture>, Failure> {
+        let kept = self.kept(commitment)?;
+        Ok(committed.accept(commitment, kept).unwrap_or_default())
+    }
+
+    fn kept(&self, commitment: &Digest) -> Result<Option<Capture>, Failure> {
         if let Some(store) = self.store() {
             return Ok(store.capture(commitment)?);
         }

@@ -15,6 +15,8 @@ use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
 use crate::cli::source::Opened;
 use crate::export::{self, event_line};
+use crate::rules::Rule;
+use crate::state::State;
 use crate::store::Record;
 use crate::types::{Head, Leaf, LedgerId, PublicKey, Seq};
 use crate::verify::{Fault, Report};
@@ -59,6 +61,7 @@ struct Side {
     path: PathBuf,
     opened: Opened,
     report: Report,
+    state: State,
     /// Of the intact part.
     leaves: Vec<Leaf>,
 }
@@ -67,6 +70,16 @@ struct Side {
 struct Branch {
     event: VerifiedEvent,
     line: String,
+    /// How it was judged, where the ledger that it is of is at hand.
+    judgement: Option<Judgement>,
+}
+
+/// Whether the rules permit an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judgement {
+    Lawful,
+    /// It is without effect, by this rule.
+    Refused(Rule),
 }
 
 /// What was found.
@@ -116,8 +129,12 @@ fn side(common: &Common, path: &Path, output: &mut Output) -> Result<Side, Failu
     let cwd = context::current_folder(common)?;
     let path = cwd.join(path);
     let whose = context::whose_is(&path, &cwd, &folders)?;
-    let Examination { opened, report, .. } =
-        examine(common, &folders, Subject::of(path.clone(), whose), output)?;
+    let Examination {
+        opened,
+        report,
+        state,
+        ..
+    } = examine(common, &folders, Subject::of(path.clone(), whose), output)?;
     let mut leaves = Vec::new();
     if let Some(head) = report.head {
         opened.records(Seq::ZERO, head.seq, |_, record| leaves.push(record.leaf()))?;
@@ -126,6 +143,7 @@ fn side(common: &Common, path: &Path, output: &mut Output) -> Result<Side, Failu
         path,
         opened,
         report,
+        state,
         leaves,
     })
 }
@@ -185,7 +203,17 @@ fn branch(side: &Side, at: Seq, before: Option<(Seq, Leaf)>) -> Result<Branch, F
         .step(at, &record)
         .map_err(|_| changed())?;
     let line = event_line(&record).map_err(|_| changed())?;
-    Ok(Branch { event, line })
+    let judgement = match side.state.refused().get(&at) {
+        Some(refusal) => Judgement::Refused(refusal.rule),
+        None => Judgement::Lawful,
+    };
+    // Nothing was judged after what this program does not know.
+    let is_judged = side.state.undetermined().is_none_or(|last| at <= last);
+    Ok(Branch {
+        event,
+        line,
+        judgement: is_judged.then_some(judgement),
+    })
 }
 
 fn exit(sides: &[Side; 2], relation: Relation) -> Exit {
@@ -238,17 +266,6 @@ fn print(sides: &[Side; 2], compared: &Compared, output: &mut Output) {
         if let Some(fault) = side.report.faults.items().first() {
             output.line(&format!("  fault {}: {}", fault.kind, fault.detail));
         }
-        for refused in side.report.refused.items() {
-            let at = (compared.branches.is_some() && refused.seq == compared.at)
-                .then_some(", one of the two");
-            output.line(&format!(
-                "  refused {}{}: {}: {}",
-                refused.seq,
-                at.unwrap_or_default(),
-                refused.rule,
-                refused.detail
-            ));
-        }
         for why in &side.report.incomplete {
             output.line(&format!("  incomplete: {why}"));
         }
@@ -269,17 +286,12 @@ fn print_branches(branches: &[Branch; 2], equivocated: Option<PublicKey>, output
         None => output.line("two keys signed after the same event:"),
     }
     for branch in branches {
+        if let Some(Judgement::Refused(rule)) = branch.judgement {
+            output.line(&format!("without effect, refused by {rule}:"));
+        }
         output.line(branch.line.trim_end());
     }
 }
-
-/// What a fork does not prove: an event is signed by whoever likes, and only the whole ledger says
-/// whether that key might write.
-const AUTHORITY_NOT_PROVEN: &str =
-    "that the keys which signed the two events might write: the ledger tells, and their root's pin";
-/// Unless one key signed both.
-const FAULT_NOT_PROVEN: &str =
-    "who is at fault: each key signed one event, and either may have been the second";
 
 fn not_proven(sides: &[Side; 2], compared: &Compared) -> Vec<String> {
     let of = |side: &Side, what: &String| format!("of {}: {what}", side.path.display());
@@ -287,15 +299,42 @@ fn not_proven(sides: &[Side; 2], compared: &Compared) -> Vec<String> {
     let mut told: Vec<String> = (sides.iter())
         .flat_map(|side| side.report.not_proven.iter().map(each(side)))
         .collect();
+    told.extend(not_proven_of_fork(compared));
     match compared.relation {
-        Relation::Fork if compared.equivocated().is_none() => {
-            told.push(FAULT_NOT_PROVEN.to_owned());
-        }
         Relation::Prefix | Relation::Same => told.push(
             "that the longer one is all there is: later events may have been cut off both"
                 .to_owned(),
         ),
         Relation::Fork | Relation::DifferentLedgers | Relation::Unknown => {}
+    }
+    told
+}
+
+/// What two events after the same one leave open.
+fn not_proven_of_fork(compared: &Compared) -> Vec<String> {
+    let Some(branches) = &compared.branches else {
+        return Vec::new();
+    };
+    let mut told = Vec::new();
+    if compared.equivocated().is_none() {
+        told.push(
+            "who is at fault: each key signed one event, and either may have been the second"
+                .to_owned(),
+        );
+    }
+    for branch in branches {
+        let (key, seq) = (branch.event.event().key, branch.event.event().seq);
+        match branch.judgement {
+            Some(Judgement::Lawful) => {}
+            Some(Judgement::Refused(rule)) => told.push(format!(
+                "that the ledger forked: the event {seq} of key {key} is refused by {rule} and \
+                 without effect, and anyone can sign such a one"
+            )),
+            None => told.push(format!(
+                "that key {key} might write event {seq}: that takes the ledger, and anyone can sign \
+                 an event with a key of their own"
+            )),
+        }
     }
     told
 }
@@ -311,8 +350,6 @@ fn body(sides: &[Side; 2], compared: &Compared) -> Value {
             "signer": side.report.signer,
             "faults": side.report.faults.items(),
             "faults_total": side.report.faults.total(),
-            "refused": side.report.refused.items(),
-            "refused_total": side.report.refused.total(),
             "incomplete": side.report.incomplete,
         })
     };
@@ -339,9 +376,14 @@ fn body(sides: &[Side; 2], compared: &Compared) -> Value {
 fn branches_json(branches: Option<&[Branch; 2]>) -> Value {
     let of = |branch: &Branch| {
         let event = branch.event.event();
+        let refused = branch.judgement.and_then(|judgement| match judgement {
+            Judgement::Lawful => None,
+            Judgement::Refused(rule) => Some(rule),
+        });
         json!({
             "seq": event.seq, "prev": event.prev, "hash": branch.event.leaf(),
             "key": event.key, "kind": event.body.kind(), "line": branch.line,
+            "refused": refused,
         })
     };
     match branches {
@@ -396,8 +438,9 @@ fn proof(path: &Path, output: &mut Output) -> Result<Exit, Failure> {
     if let Some(branches) = &compared.branches {
         print_branches(branches, compared.equivocated(), output);
     }
-    let fault = compared.equivocated().is_none().then_some(FAULT_NOT_PROVEN);
-    let not_proven: Vec<&str> = fault.into_iter().chain([AUTHORITY_NOT_PROVEN]).collect();
+    let mut not_proven = not_proven_of_fork(&compared);
+    not_proven
+        .push("that what both follow is an event of any ledger: only its hash is here".into());
     for what in &not_proven {
         output.line(&format!("not proven: {what}"));
     }
@@ -407,6 +450,7 @@ fn proof(path: &Path, output: &mut Output) -> Result<Exit, Failure> {
         "at": compared.at,
         "events": branches_json(compared.branches.as_ref()),
         "equivocation": compared.equivocated(),
+        "not_proven": not_proven,
     });
     output.document(SCHEMA, Exit::Integrity, body);
     Ok(Exit::Integrity)
@@ -435,7 +479,12 @@ fn proof_lines(path: &Path) -> Result<[Branch; 2], Failure> {
         // Its own word for what was before is enough: that both say the same is compared.
         let event = Walk::alone(&record).map_err(|fault| none(&fault.to_string()))?;
         let line = event_line(&record).map_err(|_| none("a line holds no event"))?;
-        Ok(Branch { event, line })
+        let judgement = None;
+        Ok(Branch {
+            event,
+            line,
+            judgement,
+        })
     };
     Ok([branch(one)?, branch(other)?])
 }

@@ -8,8 +8,10 @@ use crate::cli::report::{Exit, Failure};
 use crate::cli::written::wrote;
 use crate::event::{Body, CaptureErased, ProbeReceipt};
 use crate::home::clock;
+use crate::kept::{self, Commitment};
 use crate::slice::Question;
 use crate::state::State;
+use crate::store::Read;
 use crate::types::{Ascending, Digest, Seq};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -45,8 +47,18 @@ pub(super) fn run(
     };
     let state = context.ask(&question)?;
     let mut found = Found::default();
+    let named = |what: &Erasable| matches!(what, Erasable::Commitment(_));
+    let all = match arguments.what.iter().any(named) {
+        true => receipts(context, Seq::ZERO, context.head()?.seq)?,
+        false => Vec::new(),
+    };
     for what in &arguments.what {
-        find(context, &state, *what, &mut found)?;
+        match what {
+            Erasable::Receipt(seq) => of_receipt(context, &state, *seq, &mut found)?,
+            Erasable::Commitment(digest) => {
+                of_commitment(context, &state, *digest, &all, &mut found)?;
+            }
+        }
     }
     let Found {
         commitments,
@@ -136,78 +148,83 @@ fn already_missing(missing: &[Digest]) -> Failure {
         .details(json!({ "missing": missing }))
 }
 
-fn find(
+fn of_receipt(
     context: &Context<'_>,
     state: &State,
-    what: Erasable,
+    seq: Seq,
     found: &mut Found,
 ) -> Result<(), Failure> {
-    match what {
-        Erasable::Receipt(seq) => {
-            let receipt = receipt(context, seq)?;
-            let kept = receipt.kept();
-            if kept.is_empty() {
-                let message = format!("nothing was kept of the output of receipt {seq}");
-                return Err(Failure::no("nothing_kept", message).next(look(seq)));
-            }
-            if receipt.value.is_some() {
-                found.values.insert(seq);
-            }
-            for (_, commitment) in &kept {
-                sort(context, state, *commitment, found)?;
-            }
-            let mut kept = kept.iter();
-            if receipt.redacted.is_some() && kept.any(|(_, it)| found.commitments.contains(it)) {
-                found.redacted.insert(seq);
-            }
-        }
-        Erasable::Commitment(commitment) => {
-            let kept = context.ledger.capture(&commitment)?;
-            if kept.is_none() && !state.erased().contains_key(&commitment) {
-                let message = format!("nothing is kept under {commitment}");
-                return Err(
-                    Failure::no("nothing_kept", message).next("handoff log --kind probe.receipt")
-                );
-            }
-            sort(context, state, commitment, found)?;
-            found.values.extend(valued(context, &commitment)?);
-        }
+    let receipt = receipt(context, seq)?;
+    let kept: Vec<Commitment> = (kept::commitments(&receipt))
+        .filter(Commitment::is_of_something)
+        .collect();
+    if kept.is_empty() {
+        let message = format!("nothing was kept of the output of receipt {seq}");
+        return Err(Failure::no("nothing_kept", message).next(look(seq)));
+    }
+    for commitment in &kept {
+        let capture = context.ledger.capture(&commitment.digest, commitment.to)?;
+        sort(state, commitment.digest, capture.is_some(), found);
+    }
+    if receipt.value.is_some() {
+        found.values.insert(seq);
+    }
+    let mut kept = kept.iter();
+    if receipt.redacted.is_some() && kept.any(|it| found.commitments.contains(&it.digest)) {
+        found.redacted.insert(seq);
     }
     Ok(())
 }
 
-/// The receipts that hold a commitment, and a value beside it.
-fn valued(context: &Context<'_>, commitment: &Digest) -> Result<Vec<Seq>, Failure> {
-    let head = context.head()?;
-    let mut receipts = Vec::new();
-    context
-        .ledger
-        .replay_from(Seq::ZERO, head.seq, |event, _, _| {
-            if let Body::ProbeReceipt(receipt) = &event.event().body
-                && receipt.value.is_some()
-                && receipt.kept().iter().any(|(_, it)| it == commitment)
-            {
-                receipts.push(event.event().seq);
+/// What is kept under a commitment goes, whichever of the receipts hold it.
+fn of_commitment(
+    context: &Context<'_>,
+    state: &State,
+    digest: Digest,
+    all: &[(Seq, ProbeReceipt)],
+    found: &mut Found,
+) -> Result<(), Failure> {
+    // What no receipt commits to is nobody's output, and goes like the rest.
+    let mut is_kept = context.ledger.store().capture(&digest)?.is_some();
+    for (seq, receipt) in all {
+        if let Some(commitment) = kept::commitments(receipt).find(|it| it.digest == digest) {
+            is_kept = (context.ledger.capture(&digest, commitment.to)?).is_some();
+            if receipt.value.is_some() {
+                found.values.insert(*seq);
             }
-        })?;
-    Ok(receipts)
+        }
+    }
+    if !is_kept && !state.erased().contains_key(&digest) {
+        let message = format!("nothing is kept under {digest}");
+        return Err(Failure::no("nothing_kept", message).next("handoff log --kind probe.receipt"));
+    }
+    sort(state, digest, is_kept, found);
+    Ok(())
 }
 
 /// What an event says is gone and is there all the same (somebody put it back) goes again.
-fn sort(
-    context: &Context<'_>,
-    state: &State,
-    commitment: Digest,
-    found: &mut Found,
-) -> Result<(), Failure> {
-    let is_kept = context.ledger.capture(&commitment)?.is_some();
-    let goes_to = match (is_kept, state.erased().contains_key(&commitment)) {
+fn sort(state: &State, digest: Digest, is_kept: bool, found: &mut Found) {
+    let goes_to = match (is_kept, state.erased().contains_key(&digest)) {
         (true, _) => &mut found.commitments,
         (false, true) => &mut found.before,
         (false, false) => &mut found.missing,
     };
-    goes_to.insert(commitment);
-    Ok(())
+    goes_to.insert(digest);
+}
+
+/// The receipts from one event to another. No index says which of them holds a commitment.
+fn receipts(
+    context: &Context<'_>,
+    from: Seq,
+    to: Seq,
+) -> Result<Vec<(Seq, ProbeReceipt)>, Failure> {
+    let mut receipts = Vec::new();
+    context.ledger.replay_from(from, to, |event, _, _| {
+        if let Body::ProbeReceipt(receipt) = &event.event().body {
+            receipts.push((event.event().seq, receipt.clone()));
+        }
+    })?;
+    Ok(receipts)
 }
 
 fn receipt(context: &Context<'_>, seq: Seq) -> Result<ProbeReceipt, Failure> {
@@ -215,19 +232,13 @@ fn receipt(context: &Context<'_>, seq: Seq) -> Result<ProbeReceipt, Failure> {
     if seq > head.seq {
         return Err(no_event(seq, &head));
     }
-    let mut found = Err("no event".to_owned());
-    context.ledger.replay_from(seq, seq, |event, _, _| {
-        let body = &event.event().body;
-        found = if let Body::ProbeReceipt(receipt) = body {
-            Ok(receipt.clone())
-        } else {
-            Err(body.kind().to_owned())
-        };
-    })?;
-    found.map_err(|kind| {
-        let message = format!("event {seq} is {kind}, no probe.receipt, and nothing is kept of it");
-        Failure::no("not_a_receipt", message).next(look(seq))
-    })
+    match receipts(context, seq, seq)?.pop() {
+        Some((_, receipt)) => Ok(receipt),
+        None => {
+            let message = format!("event {seq} is no probe.receipt, and nothing is kept of it");
+            Err(Failure::no("not_a_receipt", message).next(look(seq)))
+        }
+    }
 }
 
 fn look(seq: Seq) -> String {

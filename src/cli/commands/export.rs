@@ -1,6 +1,5 @@
 //! `export`: the intact part of the ledger as lines of text.
 
-use crate::append::LedgerError;
 use crate::cli::args::{Common, Export};
 use crate::cli::context;
 use crate::cli::examine::{Examination, Subject, examine};
@@ -10,7 +9,7 @@ use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
 use crate::cli::source::Opened;
 use crate::export::{ExportedCapture, capture_line, event_line, header};
-use crate::hash;
+use crate::kept::CommittedTo;
 use crate::types::{Digest, Head, Seq};
 use crate::verify::Report;
 use serde_json::json;
@@ -104,7 +103,7 @@ fn exportable(report: &Report) -> Result<Head, Failure> {
 fn write(
     opened: &Opened,
     head: &Head,
-    commitments: &[Digest],
+    commitments: &[(Digest, CommittedTo)],
     sink: &mut Sink<'_>,
 ) -> Result<usize, Failure> {
     sink.write(&header(head))?;
@@ -126,15 +125,10 @@ fn write(
         return Err(changed(head.seq));
     }
     let mut captures = 0;
-    for commitment in commitments {
-        let Some(kept) = opened.capture(commitment)? else {
+    for (commitment, committed) in commitments {
+        let Some(kept) = opened.capture(commitment, *committed)? else {
             continue;
         };
-        let bytes = kept.bytes.as_deref();
-        if bytes.is_some_and(|bytes| hash::commitment(&kept.salt, bytes) != *commitment) {
-            let commitment = *commitment;
-            return Err(LedgerError::Capture { commitment }.into());
-        }
         sink.write(&capture_line(&ExportedCapture {
             commitment: *commitment,
             bytes: kept.bytes,

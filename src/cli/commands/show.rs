@@ -9,6 +9,7 @@ use crate::cli::output::{Format, Output};
 use crate::cli::quote::quoted;
 use crate::cli::report::{Exit, Failure};
 use crate::event::Body;
+use crate::kept::{self, Commitment};
 use crate::slice::Question;
 use crate::state::State;
 use crate::types::{Digest, PublicKey, Seq, Time, hex};
@@ -125,18 +126,17 @@ fn kept(
     context: &Context<'_, AnyLedger>,
     body: &Body,
 ) -> Result<Vec<(&'static str, String)>, Failure> {
-    let mut kept = Vec::new();
-    if let Body::ProbeReceipt(receipt) = body
-        && let Some(outputs) = &receipt.outputs
-    {
-        for (stream, output) in [("stdout", outputs.stdout), ("stderr", outputs.stderr)] {
-            let capture = context.ledger.capture(&output.kept.commitment)?;
-            if let Some(bytes) = capture.and_then(|capture| capture.bytes) {
-                kept.push((stream, String::from_utf8_lossy(&bytes).into_owned()));
-            }
+    let mut all = Vec::new();
+    let Body::ProbeReceipt(receipt) = body else {
+        return Ok(all);
+    };
+    for Commitment { what, digest, to } in kept::commitments(receipt) {
+        let capture = context.ledger.capture(&digest, to)?;
+        if let Some(bytes) = capture.and_then(|capture| capture.bytes) {
+            all.push((what, String::from_utf8_lossy(&bytes).into_owned()));
         }
     }
-    Ok(kept)
+    Ok(all)
 }
 
 /// What was kept of a receipt until somebody erased it.
@@ -190,7 +190,12 @@ fn erased(
     let Body::ProbeReceipt(receipt) = body else {
         return Ok(erased);
     };
-    for (what, commitment) in receipt.kept() {
+    for Commitment {
+        what,
+        digest: commitment,
+        ..
+    } in kept::commitments(receipt).filter(Commitment::is_of_something)
+    {
         let Some(seq) = state.erased().get(&commitment).copied() else {
             continue;
         };
