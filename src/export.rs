@@ -118,7 +118,7 @@ pub enum Line {
     Header,
     /// A record, signature and event bytes; not necessarily well-formed.
     Record(Vec<u8>),
-    /// A capture whose bytes, if it has any, are those committed to.
+    /// A capture whose bytes, if it has any, hash to the commitment of its line.
     Capture(ExportedCapture),
 }
 
@@ -316,9 +316,10 @@ fn parse_event(text: &str) -> Option<Vec<u8>> {
     let at = rest.len().checked_sub(SIGNATURE_CHARACTERS)?;
     let (rest, signature) = rest.split_at_checked(at)?;
     let event = rest.strip_suffix(SIGNATURE_PREFIX)?;
-    let mut record = Base64::decode_vec(signature).ok()?;
-    record.extend_from_slice(event.as_bytes());
-    Some(record)
+    let signature = Base64::decode_vec(signature).ok()?;
+    // As many characters may hold two bytes more, which would become the event's first ones.
+    let signature: [u8; SIGNATURE_BYTES] = signature.try_into().ok()?;
+    Some([&signature, event.as_bytes()].concat())
 }
 
 fn parse_capture(text: &str) -> Option<ExportedCapture> {

@@ -1,0 +1,88 @@
+//! What a verifier names in the lines of an export that are no lines of one, and where.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod machine;
+
+use base64ct::{Base64, Encoding as _};
+use handoff_ledger::export::{ExportedCapture, capture_line};
+use handoff_ledger::hash;
+use machine::{Answer, Machine, Person};
+use serde_json::{Value, json};
+
+/// An export with what its probe printed, as lines.
+fn exported() -> (Machine, Person, Vec<String>) {
+    let (machine, owner) = Machine::with_ledger();
+    owner.opens("first");
+    owner.does(&["probe", "--", "cat", "answer"]);
+    let path = machine.project.join("whole.jsonl");
+    owner.does(&["export", "--captures", "-o", path.to_str().unwrap()]);
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<String> = text.lines().map(|line| format!("{line}\n")).collect();
+    assert!(lines.last().unwrap().starts_with("{\"capture\""));
+    (machine, owner, lines)
+}
+
+fn faults(machine: &Machine, auditor: &Person, lines: &[String]) -> (Value, Vec<Value>) {
+    let path = machine.project.join("altered.jsonl");
+    std::fs::write(&path, lines.concat()).unwrap();
+    let answer: Answer = auditor.run(&["verify", path.to_str().unwrap()]);
+    let faults = answer.json["faults"].as_array().unwrap().iter();
+    let faults = faults.map(|fault| json!([fault["seq"], fault["kind"]]));
+    (answer.json["result"].clone(), faults.collect())
+}
+
+#[test]
+fn a_signature_of_more_than_64_bytes_is_no_line_of_an_event() {
+    let (machine, owner, mut lines) = exported();
+    let line = lines[2].clone();
+    let (event, signature) = line.rsplit_once("\"sig\":\"").unwrap();
+    let mut bytes = Base64::decode_vec(&signature[..88]).unwrap();
+    bytes.extend_from_slice(b"{}");
+    lines[2] = format!("{event}\"sig\":\"{}\"}}\n", Base64::encode_string(&bytes));
+    assert_eq!(lines[2].len(), line.len());
+    let (result, faults) = faults(&machine, &owner, &lines);
+    assert_eq!(result, "tampered");
+    assert_eq!(faults[0], json!([1, "export_line"]));
+}
+
+#[test]
+fn a_capture_of_no_receipt_is_passed_over_only_if_its_bytes_are_its_own() {
+    let (machine, owner, lines) = exported();
+    let with = |bytes: &[u8], order: &dyn Fn(&mut Vec<String>, String)| {
+        let salt = [7; 16];
+        let line = capture_line(&ExportedCapture {
+            commitment: hash::commitment(&salt, b"nobody's"),
+            bytes: Some(bytes.to_vec()),
+            salt,
+        });
+        let mut lines = lines.clone();
+        order(&mut lines, line);
+        faults(&machine, &owner, &lines)
+    };
+    let ascending = |lines: &mut Vec<String>, line: String| {
+        lines.push(line);
+        lines.sort_by_key(|line| line.strip_prefix("{\"capture\"").map(str::to_owned));
+    };
+    let (sound, forged) = (b"nobody's".as_slice(), b"somebody's".as_slice());
+    assert_eq!(with(sound, &ascending), (json!("verified"), vec![]));
+    let (result, told) = with(forged, &ascending);
+    assert_eq!(
+        (result, &told[0]),
+        (json!("tampered"), &json!([null, "capture"]))
+    );
+    let twice = |lines: &mut Vec<String>, line: String| {
+        ascending(lines, line.clone());
+        let at = lines.iter().position(|it| *it == line).unwrap();
+        lines.insert(at, line);
+    };
+    let count = lines
+        .iter()
+        .filter(|line| line.starts_with("{\"event\""))
+        .count();
+    let (result, told) = with(sound, &twice);
+    assert_eq!(
+        (result, &told[0]),
+        (json!("tampered"), &json!([count, "export_line"]))
+    );
+}
