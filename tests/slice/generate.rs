@@ -134,6 +134,7 @@ impl Generator {
         let live: Vec<Who> = [Who::Alice, Who::Bob, Who::Carol, Who::Root, extra]
             .into_iter()
             .filter(|who| self.h.state.may_write(&who.key()))
+            .filter(|who| self.h.state.keys()[&who.key()].has(Role::Recorder))
             .collect();
         self.pick(&live).unwrap_or(Who::Root)
     }
