@@ -9,6 +9,7 @@ use handoff_ledger::export::{ExportedCapture, capture_line};
 use handoff_ledger::hash;
 use machine::{Answer, Machine, Person};
 use serde_json::{Value, json};
+use std::process::Command;
 
 /// An export with what its probe printed, as lines.
 fn exported() -> (Machine, Person, Vec<String>) {
@@ -85,4 +86,40 @@ fn a_capture_of_no_receipt_is_passed_over_only_if_its_bytes_are_its_own() {
         (result, &told[0]),
         (json!("tampered"), &json!([count, "export_line"]))
     );
+}
+
+#[test]
+fn where_a_line_is_missing_the_faults_that_follow_are_one_line_and_all_in_json() {
+    let (machine, owner) = Machine::with_ledger();
+    let session = owner.opens("first");
+    for _ in 0..3 {
+        owner.does(&["--session", &session, "probe", "--", "cat", "answer"]);
+    }
+    let path = machine.project.join("short.jsonl");
+    let path = path.to_str().unwrap();
+    owner.does(&["export", "-o", path]);
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    let last = lines.len() - 3;
+    lines.remove(2);
+    std::fs::write(path, format!("{}\n", lines.join("\n"))).unwrap();
+    let faults = owner.run(&["verify", path]).json["faults"].clone();
+    let seqs = |kind: &str| -> Vec<Value> {
+        let faults = faults.as_array().unwrap().iter();
+        let faults = faults.filter(|fault| fault["kind"] == kind);
+        faults.map(|fault| fault["seq"].clone()).collect()
+    };
+    assert_eq!(json!(seqs("seq")), json!((1..=last).collect::<Vec<_>>()));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_handoff"));
+    command.args(["verify", path]).env("HOME", &owner.home);
+    let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let told: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("fault seq"))
+        .collect();
+    let expected = [
+        "fault seq at event 1: expected seq 1, found 2".to_owned(),
+        format!("fault seq at each event from 2 to {last}; the first: expected seq 2, found 3"),
+    ];
+    assert_eq!(told, expected, "{text}");
 }

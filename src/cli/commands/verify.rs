@@ -12,7 +12,7 @@ use crate::cli::report::{Exit, Failure};
 use crate::home::memory::Rollback;
 use crate::note::VerifierKey;
 use crate::types::Seq;
-use crate::verify::{Basis, By, Report, Verification};
+use crate::verify::{Basis, By, Fault, Report, Verification};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -188,13 +188,32 @@ fn print(report: &Report, common: &Common, output: &mut Output) {
     }
 }
 
+/// Whether a fault is that of the event before, at the next one: where one record is missing, each
+/// that follows has its fault.
+fn continues(before: &Fault, fault: &Fault) -> bool {
+    before.kind == fault.kind && fault.seq.is_some() && before.seq.map(Seq::next) == fault.seq
+}
+
+/// A fault, or a row of faults alike: where, and the first in full.
+fn print_faults(alike: &[Fault], output: &mut Output) {
+    let Some((first, others)) = alike.split_first() else {
+        return;
+    };
+    let (kind, detail) = (first.kind, &first.detail);
+    let line = match (first.seq, others.last().and_then(|last| last.seq)) {
+        (None, _) => format!("fault {kind}: {detail}"),
+        (Some(seq), None) => format!("fault {kind} at event {seq}: {detail}"),
+        (Some(seq), Some(last)) => {
+            format!("fault {kind} at each event from {seq} to {last}; the first: {detail}")
+        }
+    };
+    output.line(&line);
+}
+
 /// What is wrong with single events, or to be known of them.
 fn print_events(report: &Report, output: &mut Output) {
-    for fault in report.faults.items() {
-        let at = fault
-            .seq
-            .map_or(String::new(), |seq| format!(" at event {seq}"));
-        output.line(&format!("fault {}{at}: {}", fault.kind, fault.detail));
+    for alike in report.faults.items().chunk_by(continues) {
+        print_faults(alike, output);
     }
     more(
         report.faults.items().len(),
