@@ -4,10 +4,11 @@
 //! if these are not too many: so the work for one answer has a bound that no history exceeds, and
 //! every verifier comes to the same.
 
+use crate::facts::{Fact, Support};
+use crate::judge::Judge;
 use crate::observation::{Voided, observation};
-use crate::state::{Fact, Support};
 use crate::types::{ClaimId, Digest, Seq, Text};
-use crate::verdict::{Because, Judge, Verdict};
+use crate::verdict::{Because, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many supports of a claim count, the newest of those that still stand.

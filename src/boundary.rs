@@ -9,8 +9,9 @@ use crate::event::{
     ClaimPromotionRefused, ClaimRetracted, Counts, ProbeBegun, ProbeReceipt, Redacted,
     SessionOpened,
 };
+use crate::facts::{Fact, Support};
 use crate::hash;
-use crate::state::{Fact, State, Support};
+use crate::state::State;
 use crate::types::{Ascending, ClaimId, Digest, Seq, Text, Value};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,10 +2,10 @@
 
 use crate::append::LedgerError;
 use crate::chain::{self, ChainFault, FaultKind, VerifiedEvent, Walk};
-use crate::rules::{Refusal, Rule};
+use crate::refusal::{Refusal, Rule};
 use crate::slice::{self, Index, Indexed, Question, Subject};
 use crate::state::State;
-use crate::store::index::{IndexRow, Positions};
+use crate::store::positions::{IndexRow, Positions};
 use crate::store::{Read, Record};
 use crate::types::{Leaf, Seq};
 

@@ -5,15 +5,17 @@
 
 use crate::chain::VerifiedEvent;
 use crate::event::{
-    AxisRecorded, Body, ClaimDiscarded, ClaimFlagged, ClaimPromoted, ClaimRetracted, ClaimVerified,
-    Event, FORMAT_VERSION, KeyAuthorized, KeyRevoked, LedgerOpened, LedgerUpgraded, ProbeReceipt,
+    AxisRecorded, Body, ClaimDiscarded, ClaimFlagged, ClaimPromoted, ClaimRetracted, Event,
+    FORMAT_VERSION, KeyAuthorized, KeyRevoked, LedgerOpened, LedgerUpgraded, ProbeReceipt,
     RULES_VERSION, Role, SessionOpened,
 };
+use crate::facts::{Claim, End, Fact, Key, Ledger, Revocation, Said, Session, Support};
 use crate::lineage::Sessions;
 use crate::observation;
-use crate::rules::{self, Refusal, Rule};
-use crate::state::{Claim, End, Fact, Key, Ledger, Revocation, Said, Session, State, Support};
-use crate::types::{ClaimId, Leaf, LedgerId, Name, PublicKey, Seq, Text};
+use crate::refusal::{Refusal, Rule};
+use crate::rules;
+use crate::state::State;
+use crate::types::{ClaimId, Leaf, LedgerId, Name, PublicKey, Seq};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl State {
@@ -344,36 +346,6 @@ impl State {
 
     fn spoken_of(&mut self, claim: &ClaimId) -> &mut Claim {
         self.claims.entry(claim.clone()).or_default()
-    }
-}
-
-impl Support {
-    /// The support that a `claim.verified` gives.
-    pub(crate) fn verified(body: &ClaimVerified) -> Support {
-        Support {
-            claim: body.claim.clone(),
-            receipts: body.receipts.to_vec(),
-            needs: body.needs.to_vec(),
-            from: body.from.to_vec(),
-            from_bound_by: Vec::new(),
-            independent: body.independent.clone(),
-            statement: body.statement.clone(),
-            flag: None,
-        }
-    }
-
-    /// The support that a `claim.promoted` gives, with the statement of its flag.
-    pub(crate) fn promoted(body: &ClaimPromoted, statement: Text) -> Support {
-        Support {
-            claim: body.claim.clone(),
-            receipts: vec![body.receipt],
-            needs: body.needs.to_vec(),
-            from: body.from.to_vec(),
-            from_bound_by: Vec::new(),
-            independent: body.independent.clone(),
-            statement,
-            flag: Some(body.flag),
-        }
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::event::{
     AxisRecorded, BoundaryReverified, Comparison, NotProbedWhy, ProbeReceipt, ReverifiedEntry,
 };
+use crate::facts::Fact;
 use crate::probe_spec::{self, Check, Outcome};
-use crate::state::{Fact, State};
+use crate::state::State;
 use crate::types::{Seq, Time, Value};
 use crate::verdict::{AxisVerdict, Reason, Verdict};
 

@@ -1,8 +1,9 @@
 //! What an axis's name stands for in a session.
 
 use crate::event::AxisRecorded;
+use crate::facts::Fact;
 use crate::lineage::Sessions;
-use crate::state::{Fact, State};
+use crate::state::State;
 use crate::types::{AxisName, Seq};
 
 /// What a name stands for in a session.

@@ -4,13 +4,15 @@ use crate::event::{
     ClaimDiscarded, ClaimFlagged, ClaimPromoted, ClaimPromotionRefused, ClaimRetracted,
     ClaimVerified, DiscardWhy, Event, FlagNeed, PromotionRefusedWhy,
 };
+use crate::facts::{Fact, Support};
+use crate::judge::{self, Asked, Judge};
+use crate::observation;
 use crate::probe_spec::{self, Judgement, Strength};
+use crate::refusal::{Refusal, Rule, refuse, require};
 use crate::resolve::{Resolved, resolve};
-use crate::rules::{Refusal, Rule, refuse, require};
 use crate::rules_evidence::{bracketed, dangling, evidence, is_latest, own_receipt};
-use crate::state::{Fact, State, Support};
+use crate::state::State;
 use crate::types::{ClaimId, Digest, PublicKey, Seq, Text};
-use crate::verdict::{self, Asked, Judge};
 
 /// Rule 3: a verified claim rests on successful receipts, and on axes held around them.
 pub(crate) fn verified(state: &State, event: &Event, body: &ClaimVerified) -> Result<(), Refusal> {
@@ -357,7 +359,7 @@ fn meets(state: &State, axis: Seq, need: &FlagNeed) -> bool {
     match (need.probe_digest, &need.comparator) {
         (Some(probe), Some(comparator)) => state.axis_identity(axis) == Some((probe, comparator)),
         (None | Some(_), None) | (None, Some(_)) => {
-            verdict::axis_name(state, axis) == Some(&need.axis)
+            judge::axis_name(state, axis) == Some(&need.axis)
         }
     }
 }
@@ -392,7 +394,7 @@ pub(crate) fn promotion_refused(
     let receipt = own_receipt(state, event, body.receipt)?;
     step_of(flag, receipt.seq, receipt.body.probe_digest)?;
     let strength = probe_spec::strength(&receipt.body.probe, &receipt.body.expectations);
-    let failed = !verdict::is_successful(&receipt.body) || strength == Strength::None;
+    let failed = !observation::is_successful(&receipt.body) || strength == Strength::None;
     let expected = body.why == PromotionRefusedWhy::ProbeFailed;
     require(failed == expected, Rule::PromotionRefusedWhy, || {
         let found = if failed {

@@ -4,11 +4,15 @@ use crate::event::{
     ActionFinished, ActionGated, AmbientDeclared, AxisRecorded, BoundaryReverified, Event,
     GateDecision, ProbeBegun, ProbeReceipt, ReverifiedEntry,
 };
+use crate::facts::Fact;
+use crate::judge::{Asked, Judge};
+use crate::observation;
 use crate::probe_spec::{self, Comparator, Extraction, Outcome};
-use crate::rules::{Refusal, Rule, refuse, require, session};
-use crate::state::{Fact, State};
+use crate::refusal::{Refusal, Rule, refuse, require};
+use crate::rules::session;
+use crate::state::State;
 use crate::types::{Digest, Seq, Value};
-use crate::verdict::{self, Asked, Judge, Verdict};
+use crate::verdict::{AxisVerdict, Verdict};
 
 /// A flag's step is announced with the flag's own digest.
 pub(crate) fn begun(state: &State, event: &Event, body: &ProbeBegun) -> Result<(), Refusal> {
@@ -87,7 +91,7 @@ fn contradiction(body: &ProbeReceipt) -> Option<&'static str> {
     if !of_its_kind {
         return Some("the outcome is none of this sort of probe");
     }
-    if body.extracted && !verdict::has_finished(body) {
+    if body.extracted && !observation::has_finished(body) {
         return Some("a value from a run that did not finish");
     }
     let has_value = body.value.is_some() || body.redacted.is_some();
@@ -110,7 +114,7 @@ fn contradiction(body: &ProbeReceipt) -> Option<&'static str> {
         if met.is_some_and(|met| met != judged.met) {
             return Some("an expectation is not judged as the value and outcome say");
         }
-        if judged.met && !verdict::has_finished(body) {
+        if judged.met && !observation::has_finished(body) {
             return Some("an expectation met by a run that did not finish");
         }
     }
@@ -156,7 +160,7 @@ pub(crate) fn evidence<'a>(
         format!("receipt {seq} is void")
     })?;
     require(
-        verdict::is_successful(&receipt.body),
+        observation::is_successful(&receipt.body),
         Rule::ReceiptFailed,
         || format!("receipt {seq} is not successful"),
     )?;
@@ -213,7 +217,7 @@ pub(crate) fn bracketed(
     proof: (Seq, Seq),
 ) -> Result<(), Refusal> {
     let (first, last) = proof;
-    let held = |at_most| verdict::axis_in(state, axis, event.session, at_most, event.time);
+    let held = |at_most| observation::axis_in(state, axis, event.session, at_most, event.time);
     let before = held(Some(first));
     let after = held(None);
     let is_bracketed = before.verdict == Verdict::Held
@@ -221,7 +225,7 @@ pub(crate) fn bracketed(
         && after.verdict == Verdict::Held
         && after.receipt.is_some_and(|receipt| receipt >= last);
     require(is_bracketed, Rule::NotBracketed, || {
-        let told = |verdict: &verdict::AxisVerdict| match verdict.reason {
+        let told = |verdict: &AxisVerdict| match verdict.reason {
             Some(reason) => format!("{} ({reason})", verdict.verdict),
             None => verdict.verdict.to_string(),
         };

@@ -9,7 +9,8 @@
 use crate::chain::VerifiedEvent;
 use crate::event::{Body, Event};
 use crate::hash;
-use crate::rules::{Refusal, Rule, WRONG_SEALS_MAX};
+use crate::refusal::{Refusal, Rule};
+use crate::rules::WRONG_SEALS_MAX;
 use crate::slice_closure::Closure;
 use crate::state::State;
 use crate::types::{AxisName, ClaimId, Digest, Seq, Text};

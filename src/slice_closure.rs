@@ -1,9 +1,9 @@
 //! The events that can bear on a question, found step by step through an index.
 
 use crate::event::{Body, Event};
+use crate::observation;
 use crate::slice::{Index, Indexed, Question, Subject};
 use crate::types::{AxisName, ClaimId, Digest, INTEGER_MAX, Seq, Text};
-use crate::verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A position at or after every other.
@@ -360,7 +360,7 @@ impl<'i, I: Index> Closure<'i, I> {
         let Body::ProbeReceipt(receipt) = self.take(run)?.body else {
             return Ok(());
         };
-        if verdict::is_successful(&receipt) {
+        if observation::is_successful(&receipt) {
             return Ok(());
         }
         for axis in needs {

@@ -145,7 +145,7 @@ trait ViewFolder {
     fn view_folder(&self) -> PathBuf;
 }
 
-impl ViewFolder for handoff_ledger::home::paths::Folders {
+impl ViewFolder for handoff_ledger::home::folders::Folders {
     fn view_folder(&self) -> PathBuf {
         let id = handoff_ledger::types::LedgerId([0; 32]);
         self.view(&id).unwrap().parent().unwrap().to_owned()

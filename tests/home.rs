@@ -7,8 +7,9 @@
     reason = "helpers of tests are tests"
 )]
 
+use handoff_ledger::home::folders::make_folder;
 use handoff_ledger::home::paths::{
-    FoundBy, PathError, find_ledger, make_folder, place_for_ledger, root_of_session, user,
+    FoundBy, PathError, find_ledger, place_for_ledger, root_of_session, user,
 };
 use handoff_ledger::home::pins::{self, Added, Pin, PinError, PinnedLedger, Pins};
 use handoff_ledger::key::SigningKey;

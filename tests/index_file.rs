@@ -4,7 +4,8 @@
 
 use handoff_ledger::hash;
 use handoff_ledger::store::StoreError;
-use handoff_ledger::store::index::{IndexFile, IndexRow};
+use handoff_ledger::store::index::IndexFile;
+use handoff_ledger::store::positions::{IndexRow, Positions as _};
 use handoff_ledger::types::{Leaf, Seq};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -140,16 +141,6 @@ fn rows_follow_the_head_one_by_one() {
     assert_eq!(index.advance(at(4), &gap), not_next(6, 7));
     assert_eq!(index.advance(None, &[row(1, &[])]), not_next(0, 1));
     assert_eq!(index.head(), Ok(at(4)));
-}
-
-#[test]
-fn a_cleared_index_is_empty_and_starts_over() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut index = index_in(folder.path());
-    index.clear().unwrap();
-    assert_eq!(index.head(), Ok(None));
-    assert_eq!(index.all(&hash::subject("all")), Ok(vec![]));
-    assert_eq!(index.advance(None, &[row(0, &["all"])]), Ok(true));
 }
 
 #[test]

@@ -16,8 +16,8 @@ mod trace;
 
 use handoff_ledger::append::LedgerError;
 use handoff_ledger::event::{AmbientDeclared, AmbientEntry, SessionOpened};
+use handoff_ledger::home::folders::Folders;
 use handoff_ledger::home::keys;
-use handoff_ledger::home::paths::Folders;
 use handoff_ledger::home::view::{self, OwnLedger};
 use handoff_ledger::slice::Question;
 use handoff_ledger::store::Read as _;

@@ -17,9 +17,9 @@ mod trace;
 
 use crash_images::{Disk, Op, Policy, RECORDED, Reader};
 use handoff_ledger::append::{Ledger, LedgerError};
+use handoff_ledger::home::folders::Folders;
 use handoff_ledger::home::keys;
 use handoff_ledger::home::memory::{Memory, Point};
-use handoff_ledger::home::paths::Folders;
 use handoff_ledger::home::pins::Pins;
 use handoff_ledger::home::view::{self, ViewError};
 use handoff_ledger::store::StoreError;

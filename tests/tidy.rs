@@ -234,9 +234,25 @@ fn assert_imports_none_of(files_of: impl Fn(&str) -> bool, modules: &[&str]) {
 }
 
 /// What comes after the types, hashes and keys.
-const MEANING: [&str; 12] = [
-    "event", "format", "chain", "state", "rules", "fold", "verdict", "slice", "command", "append",
-    "boundary", "reverify",
+const MEANING: [&str; 18] = [
+    "event",
+    "format",
+    "chain",
+    "facts",
+    "state",
+    "refusal",
+    "rules",
+    "rules_claims",
+    "rules_evidence",
+    "fold",
+    "verdict",
+    "judge",
+    "slice",
+    "command",
+    "command_claims",
+    "append",
+    "boundary",
+    "reverify",
 ];
 /// What touches the world.
 const WORLD: [&str; 4] = ["home", "probe", "cli", "store"];
@@ -261,16 +277,21 @@ fn the_store_knows_bytes_and_no_events() {
 fn probes_and_rules_know_no_file_and_no_command_line() {
     let rules = |file: &str| {
         [
-            "rules", "fold", "state", "verdict", "boundary", "chain", "event", "slice",
+            "rules", "refusal", "fold", "facts", "state", "verdict", "judge", "boundary", "chain",
+            "event", "slice",
         ]
         .iter()
         .any(|name| file.starts_with(&format!("src/{name}")))
     };
     assert_imports_none_of(rules, &WORLD);
     let probe = |file: &str| file.starts_with("src/probe/");
-    assert_imports_none_of(probe, &["store", "home", "cli", "append", "state", "rules"]);
+    let judged = ["append", "facts", "state", "refusal", "rules"];
+    assert_imports_none_of(probe, &[&["store", "home", "cli"], &judged[..]].concat());
     let home = |file: &str| file.starts_with("src/home/");
-    assert_imports_none_of(home, &["cli", "probe", "rules", "state"]);
+    assert_imports_none_of(
+        home,
+        &["cli", "probe", "rules", "refusal", "state", "facts"],
+    );
 }
 
 #[test]

@@ -6,9 +6,10 @@ use super::quote::{quoted_within, visible};
 use super::render::{
     because_text, claim_text, claims, next_for, probe_text, reasons_text, weak_text,
 };
+use crate::judge::Judge;
 use crate::state::State;
 use crate::types::ClaimId;
-use crate::verdict::{ClaimState, ClaimVerdict, Judge};
+use crate::verdict::{ClaimState, ClaimVerdict};
 use std::collections::BTreeSet;
 
 /// Most characters of a derivation that are shown.

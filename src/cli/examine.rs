@@ -16,7 +16,7 @@ use super::report::Failure;
 use super::source::{self, Opened};
 use super::trust::{Trust, untrusted};
 use crate::home::clock;
-use crate::home::paths::Folders;
+use crate::home::folders::Folders;
 use crate::kept::CommittedTo;
 use crate::note::VerifierKey;
 use crate::state::State;

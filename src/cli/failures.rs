@@ -16,7 +16,7 @@ use crate::home::scope::ScopeError;
 use crate::home::view::ViewError;
 use crate::home::witness::WitnessError;
 use crate::probe_spec::ProbeError;
-use crate::rules::{Refusal, Rule};
+use crate::refusal::{Refusal, Rule};
 use crate::store::{Oversized, StoreError};
 use crate::types::ParseError;
 use serde_json::json;

@@ -3,8 +3,9 @@
 use super::place::Whose;
 use super::report::Failure;
 use super::source::Opened;
-use crate::home::memory::{MemoryError, OwnFiles, Rollback};
-use crate::home::paths::Folders;
+use crate::home::folders::Folders;
+use crate::home::memory::{MemoryError, Rollback};
+use crate::home::own_files::OwnFiles;
 use crate::home::view::{self, Seen};
 use crate::types::{Leaf, LedgerId, Seq};
 use crate::verify::{Fault, Report, Verifier};

@@ -3,10 +3,10 @@
 use super::args::Common;
 use super::failures::LEDGER_GONE;
 use super::report::Failure;
-use crate::home::memory::{Memory, OwnFiles};
-use crate::home::paths::{
-    self, Folders, FoundBy, FoundLedger, LEDGER_FILE, LEDGER_FOLDER, PathError,
-};
+use crate::home::folders::Folders;
+use crate::home::memory::Memory;
+use crate::home::own_files::OwnFiles;
+use crate::home::paths::{self, FoundBy, FoundLedger, LEDGER_FILE, LEDGER_FOLDER, PathError};
 use crate::types::{LedgerId, Seq};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 use super::args::{Common, KeySource};
 use super::quote::quoted_within;
 use super::report::{Exit, Failure};
+use crate::home::folders::Folders;
 use crate::home::keys;
-use crate::home::paths::Folders;
 use crate::home::pins::Pins;
 use crate::key;
 use crate::state::State;

@@ -4,7 +4,7 @@ use super::output::Output;
 use super::render::head_json;
 use super::report::{Exit, Failure};
 use crate::append::Appended;
-use crate::rules::{Refusal, Rule};
+use crate::refusal::{Refusal, Rule};
 use crate::types::{Head, Seq};
 use serde_json::{Map, Value, json};
 

@@ -4,22 +4,17 @@ use super::surroundings::Custody;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fmt;
-use std::fs::{DirBuilder, File, Metadata, Permissions, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// Mode of every folder that is made here: its owner's alone.
 const FOLDER_MODE: u32 = 0o700;
 /// Mode of a file that is its owner's alone.
-const PRIVATE_MODE: u32 = 0o600;
+pub(super) const PRIVATE_MODE: u32 = 0o600;
 /// Mode of a file for others, from which the umask takes away.
 const SHARED_MODE: u32 = 0o666;
-/// How long a change of a file waits for another one to end.
-const LOCK_WAIT: Duration = Duration::from_secs(5);
-/// How long it sleeps between two looks.
-const LOCK_POLL: Duration = Duration::from_millis(5);
 
 /// Errors that say of a path that this process finds nothing there, today as tomorrow: no such
 /// thing, not for this user, a path that leads nowhere, or a kernel that lacks it (containers and
@@ -175,10 +170,6 @@ pub(super) struct SmallFile {
 /// Reads a regular file of at most `max` bytes. A named pipe without a writer does not block, and
 /// the bytes are never moved about in memory.
 pub(super) fn read(path: &Path, max: u64, links: Links) -> Result<SmallFile, FileError> {
-    let not_regular = |found| FileError::NotRegular {
-        path: path.to_owned(),
-        found,
-    };
     let too_large = |found| FileError::TooLarge {
         path: path.to_owned(),
         max,
@@ -188,7 +179,10 @@ pub(super) fn read(path: &Path, max: u64, links: Links) -> Result<SmallFile, Fil
     if links == Links::Refuse {
         let found = std::fs::symlink_metadata(path).map_err(FileError::io("read", path))?;
         if found.is_symlink() {
-            return Err(not_regular(FileKind::Link));
+            return Err(FileError::NotRegular {
+                path: path.to_owned(),
+                found: FileKind::Link,
+            });
         }
         flags |= OFlags::NOFOLLOW;
     }
@@ -196,14 +190,7 @@ pub(super) fn read(path: &Path, max: u64, links: Links) -> Result<SmallFile, Fil
         .map_err(|errno| FileError::io("open", path)(errno.into()))?;
     let file = File::from(opened);
     let metadata = file.metadata().map_err(FileError::io("read", path))?;
-    match FileKind::of(&metadata) {
-        FileKind::Regular => {}
-        found @ (FileKind::Folder
-        | FileKind::Link
-        | FileKind::Pipe
-        | FileKind::Socket
-        | FileKind::Device) => return Err(not_regular(found)),
-    }
+    require_regular(path, &metadata)?;
     if metadata.len() > max {
         return Err(too_large(metadata.len()));
     }
@@ -220,6 +207,21 @@ pub(super) fn read(path: &Path, max: u64, links: Links) -> Result<SmallFile, Fil
             length: metadata.len(),
         }),
         _ => Err(too_large(limit)),
+    }
+}
+
+/// Demands of what was found at a path that it is a regular file.
+pub(super) fn require_regular(path: &Path, metadata: &Metadata) -> Result<(), FileError> {
+    match FileKind::of(metadata) {
+        FileKind::Regular => Ok(()),
+        found @ (FileKind::Folder
+        | FileKind::Link
+        | FileKind::Pipe
+        | FileKind::Socket
+        | FileKind::Device) => Err(FileError::NotRegular {
+            path: path.to_owned(),
+            found,
+        }),
     }
 }
 
@@ -329,69 +331,6 @@ pub fn read_given(path: &Path, max: u64) -> Result<Vec<u8>, FileError> {
 /// [`FileError::Exists`]; what the system refused, and then no file is left.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     place(path, beside(path, bytes, SHARED_MODE)?, Present::Keep)
-}
-
-/// Another process is changing a file and does not end.
-#[derive(Debug, thiserror::Error)]
-pub enum LockError {
-    /// It holds the lock.
-    #[error("expected the lock {} within 5 s, found it held", path.display())]
-    Held {
-        /// The lock file.
-        path: PathBuf,
-    },
-    /// The system refused.
-    #[error(transparent)]
-    File(#[from] FileError),
-}
-
-/// Waits for the lock of a file, which holds until what is returned is dropped or the process
-/// ends. It is on a file beside it, since the file itself is another one after each change.
-pub(super) fn lock(path: &Path) -> Result<File, LockError> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".lock");
-    let path = PathBuf::from(beside);
-    let file = open_lock(&path)?;
-    let began = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => {
-                std::thread::sleep(LOCK_POLL);
-            }
-            Err(TryLockError::WouldBlock) => return Err(LockError::Held { path }),
-            Err(TryLockError::Error(source)) => {
-                return Err(FileError::io("lock", &path)(source).into());
-            }
-        }
-    }
-}
-
-/// Opens a lock's file, made if there is none; nothing else in its place makes this wait.
-fn open_lock(path: &Path) -> Result<File, FileError> {
-    let opened = rustix::fs::open(
-        path,
-        OFlags::RDWR
-            | OFlags::CREATE
-            | OFlags::NONBLOCK
-            | OFlags::NOFOLLOW
-            | OFlags::NOCTTY
-            | OFlags::CLOEXEC,
-        Mode::from_raw_mode(PRIVATE_MODE),
-    );
-    let failed = || FileError::io("open the lock", path);
-    let file = File::from(opened.map_err(|errno| failed()(errno.into()))?);
-    match FileKind::of(&file.metadata().map_err(failed())?) {
-        FileKind::Regular => Ok(file),
-        found @ (FileKind::Folder
-        | FileKind::Link
-        | FileKind::Pipe
-        | FileKind::Socket
-        | FileKind::Device) => Err(FileError::NotRegular {
-            path: path.to_owned(),
-            found,
-        }),
-    }
 }
 
 fn sync_folder(folder: &Path) -> Result<(), FileError> {

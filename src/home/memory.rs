@@ -1,9 +1,8 @@
-//! What this machine keeps of a ledger should its view be lost: the head that it verified last,
-//! the rollbacks that were accepted, and which ledger files are its own.
+//! What this machine keeps of a ledger should its view be lost: the head that it verified last, and
+//! the rollbacks that were accepted. Which ledger files are its own is in `own_files.rs`.
 //!
 //! The view is rebuilt whenever anything is amiss with it; this is not, so losing the view does
-//! not make a ledger that was rolled back look whole. Two files per ledger lie beside its view, and
-//! one for all ledgers lists the files that this machine made, imported or wrote to.
+//! not make a ledger that was rolled back look whole. Two files per ledger lie beside its view.
 //!
 //! Of the two, one is synced at each change: it holds the rollbacks, and the head as of the first
 //! look, of a rollback, and of every `SYNCED_EVERY` events. The other holds the head since, and
@@ -11,22 +10,21 @@
 //! and then a rollback to between the two heads goes unnoticed; what it leaves is never ahead of
 //! the ledger, whose commit was synced before.
 
-use super::files::{self, FileError, Links, LockError, Present};
-use super::paths::{Folders, PathError, make_folder};
+use super::files::{self, FileError, Links, Present};
+use super::folders::{Folders, make_folder};
+use super::lock::{self, LockError};
+use super::paths::PathError;
 use crate::types::{Leaf, LedgerId, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Largest file of either kind, in bytes.
-const BYTES_MAX: u64 = 1024 * 1024;
+pub(super) const BYTES_MAX: u64 = 1024 * 1024;
 /// How far the head that is sure to be remembered may be behind the last one, in events.
 const SYNCED_EVERY: u64 = 8;
 /// Most rollbacks that are kept of a ledger; the oldest go first.
 const ROLLBACKS_MAX: usize = 100;
-/// Most files that are listed as this machine's own.
-const FILES_MAX: usize = 4_000;
 
 /// Why the memory could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -203,84 +201,23 @@ impl Memory {
     }
 }
 
-/// Which ledger files are this machine's own: those that it made, imported or wrote to, each with
-/// the ledger that it held.
-#[derive(Debug)]
-pub struct OwnFiles {
-    path: PathBuf,
-}
-
-/// By the path of each, without links; bytes that are no plain ASCII are escaped as Rust does.
-type Listed = BTreeMap<String, LedgerId>;
-
-impl OwnFiles {
-    /// The list of a user, be there one yet or not.
-    ///
-    /// # Errors
-    /// If this user has no folder for it.
-    pub fn of(folders: &Folders) -> Result<OwnFiles, PathError> {
-        let path = folders.own_files()?;
-        Ok(OwnFiles { path })
-    }
-
-    /// Which ledger the file at `file`, an absolute path without links, held; `None` if it is not
-    /// one of this machine's own.
-    ///
-    /// # Errors
-    /// If there is a list that cannot be believed: it may have named this file.
-    pub fn ledger_at(&self, file: &Path) -> Result<Option<LedgerId>, MemoryError> {
-        Ok(self.listed()?.get(&key(file)).copied())
-    }
-
-    fn listed(&self) -> Result<Listed, MemoryError> {
-        let listed: Option<Listed> = read(&self.path, Cut::Impossible)
-            .map_err(|error| MemoryError::OwnFiles(Box::new(error)))?;
-        Ok(listed.unwrap_or_default())
-    }
-
-    /// Lists a file as this machine's own, in place of what was listed under its path.
-    ///
-    /// # Errors
-    /// What kept it from being written. A list that cannot be believed is left as it is.
-    pub fn add(&self, file: &Path, ledger: LedgerId) -> Result<(), MemoryError> {
-        if self.ledger_at(file)? == Some(ledger) {
-            return Ok(());
-        }
-        let _held = lock(&self.path)?;
-        let mut listed = self.listed()?;
-        let is_too_long = |bytes: &[u8]| u64::try_from(bytes.len()).is_ok_and(|it| it > BYTES_MAX);
-        listed.insert(key(file), ledger);
-        let mut bytes = text(&self.path, &listed)?;
-        if listed.len() > FILES_MAX || is_too_long(&bytes) {
-            // Those that are no more make room.
-            listed.retain(|path, _| Path::new(path).exists() || *path == key(file));
-            bytes = text(&self.path, &listed)?;
-        }
-        if is_too_long(&bytes) {
-            return Err(FileError::TooLarge {
-                path: self.path.clone(),
-                max: BYTES_MAX,
-                found: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-            }
-            .into());
-        }
-        Ok(files::write(&self.path, &bytes, Present::Replace)?)
-    }
-}
-
-fn key(file: &Path) -> String {
-    let bytes = file.as_os_str().as_encoded_bytes();
-    bytes.escape_ascii().to_string()
-}
-
 /// Whether a power cut may have left a file without its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Cut {
+pub(super) enum Cut {
+    /// Its bytes need not have reached the disk.
     Possible,
+    /// It was synced.
     Impossible,
 }
 
-fn read<T: serde::de::DeserializeOwned>(path: &Path, cut: Cut) -> Result<Option<T>, MemoryError> {
+/// What one of these files says; `None` if there is none.
+///
+/// # Errors
+/// One that cannot be believed; what the system refused.
+pub(super) fn read<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    cut: Cut,
+) -> Result<Option<T>, MemoryError> {
     let file = match files::read(path, BYTES_MAX, Links::Refuse) {
         Ok(file) => file,
         Err(error) if error.is_absent() => return Ok(None),
@@ -297,7 +234,8 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path, cut: Cut) -> Result<Option<
     Ok(Some(value))
 }
 
-fn text<T: Serialize>(path: &Path, value: &T) -> Result<Vec<u8>, MemoryError> {
+/// The bytes of one of these files.
+pub(super) fn text<T: Serialize>(path: &Path, value: &T) -> Result<Vec<u8>, MemoryError> {
     let mut bytes = serde_json::to_vec(value).map_err(unreadable(path))?;
     bytes.push(b'\n');
     Ok(bytes)
@@ -311,10 +249,11 @@ fn unreadable(path: &Path) -> impl FnOnce(serde_json::Error) -> MemoryError + us
     }
 }
 
-fn lock(path: &Path) -> Result<File, MemoryError> {
+/// Waits for the lock of one of these files, in a folder that is made if need be.
+pub(super) fn lock(path: &Path) -> Result<File, MemoryError> {
     let folder = files::folder_of(path);
     make_folder(folder)?;
-    Ok(files::lock(path)?)
+    Ok(lock::lock(path)?)
 }
 
 #[cfg(test)]
@@ -427,29 +366,5 @@ mod tests {
         std::fs::set_permissions(&memory.path, open).unwrap();
         let read = memory.read();
         assert!(matches!(read, Err(MemoryError::Exposed { .. })));
-    }
-
-    #[test]
-    fn a_file_is_listed_by_its_very_bytes() {
-        use std::os::unix::ffi::OsStrExt as _;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ledgers");
-        let own = OwnFiles { path };
-        let odd = Path::new(std::ffi::OsStr::from_bytes(b"/a\xff\n?#%00/ledger.db"));
-        let near = Path::new("/a\\xff\\n?#%00/ledger.db");
-        let (one, other) = (LedgerId([1; 32]), LedgerId([2; 32]));
-        own.add(odd, one).unwrap();
-        assert_eq!(own.ledger_at(odd).unwrap(), Some(one));
-        assert_eq!(own.ledger_at(near).unwrap(), None);
-        own.add(near, other).unwrap();
-        own.add(odd, other).unwrap();
-        assert_eq!(own.ledger_at(odd).unwrap(), Some(other));
-        // One that cannot be believed names nothing, and is not written over.
-        for garbled in ["", "[]"] {
-            std::fs::write(&own.path, garbled).unwrap();
-            assert!(own.ledger_at(odd).is_err(), "{garbled:?}");
-            assert!(own.add(odd, one).is_err(), "{garbled:?}");
-            assert_eq!(std::fs::read_to_string(&own.path).unwrap(), garbled);
-        }
     }
 }

@@ -1,18 +1,23 @@
 //! What lives outside the ledger: keys, pins, folders, the scope, the clock, randomness.
 //!
 //! ```text
-//!  paths.rs   which folders, which ledger, which root          clock.rs   the time, random bytes
-//!  keys.rs    files of keys ───────────┬─▶ key_text.rs         scope.rs   where a session runs
-//!  pins.rs    whose ledgers to trust ──┼─▶ files.rs   read whole, written whole
-//!  witness.rs what was seen of ledgers ┤                  surroundings.rs   who may write where
-//!  view.rs    the index of a ledger ───┴─▶ memory.rs  what outlives it
+//!  folders.rs  this person's folders         paths.rs   which ledger, which root
+//!  keys.rs     files of keys ──────────┬─▶ key_text.rs       scope.rs   where a session runs
+//!  pins.rs     whose ledgers to trust ─┼─▶ files.rs   read whole, written whole
+//!  witness.rs  what was seen of ledgers┼─▶ lock.rs    one change at a time
+//!  view.rs     the index of a ledger ──┼─▶ memory.rs  what outlives it
+//!                                      └─▶ own_files.rs  whose it is
+//!  clock.rs    the time, random bytes        surroundings.rs   who may write where
 //! ```
 
 pub mod clock;
 mod files;
+pub mod folders;
 pub mod key_text;
 pub mod keys;
+mod lock;
 pub mod memory;
+pub mod own_files;
 pub mod paths;
 pub mod pins;
 pub mod scope;
@@ -20,4 +25,5 @@ pub mod surroundings;
 pub mod view;
 pub mod witness;
 
-pub use files::{FileError, FileKind, LockError, read_given, write_new};
+pub use files::{FileError, FileKind, read_given, write_new};
+pub use lock::LockError;

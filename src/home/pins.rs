@@ -3,7 +3,8 @@
 //! One pin a line: the ledger's id or `*`, the root key, and, if wanted, a comment, with one space
 //! between. Empty lines and lines that begin with `#` say nothing. Any other line is an error.
 
-use super::files::{self, FileError, Links, LockError, Present};
+use super::files::{self, FileError, Links, Present};
+use super::lock::{self, LockError};
 use super::paths::user;
 use super::surroundings::Custody;
 use crate::key::{self, KeyFault};
@@ -287,7 +288,7 @@ fn change<T>(
     // What a link leads to is replaced, not the link.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     files::make_folder(files::folder_of(&path))?;
-    let _lock = files::lock(&path)?;
+    let _lock = lock::lock(&path)?;
     let before = Pins::read(&path)?;
     let mut after = before.clone();
     let outcome = edit(&mut after)?;

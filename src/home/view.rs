@@ -4,12 +4,15 @@
 //! What must outlive it is in [`super::memory`]: by the last verified head, a ledger that was
 //! rolled back or forked is recognised though the view was lost.
 
-use super::memory::{Memory, MemoryError, OwnFiles, Point, Rollback};
-use super::paths::{Folders, PathError, make_folder};
+use super::folders::{Folders, make_folder};
+use super::memory::{Memory, MemoryError, Point, Rollback};
+use super::own_files::OwnFiles;
+use super::paths::PathError;
 use super::surroundings::Custody;
 use crate::append::{Ledger, LedgerError};
 use crate::catch_up;
-use crate::store::index::{IndexFile, IndexRow, KEY_BYTES, Positions};
+use crate::store::index::IndexFile;
+use crate::store::positions::{IndexRow, KEY_BYTES, Positions};
 use crate::store::rehearsal::Rehearsal;
 use crate::store::sqlite::SqliteLedger;
 use crate::store::{Read, StoreError};

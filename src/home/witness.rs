@@ -6,7 +6,8 @@
 //! a file that was lost is missed and never taken for "not seen yet". Folder and list are made
 //! with the witness's key: a key without either is refused.
 
-use super::files::{self, FileError, Links, LockError, Present};
+use super::files::{self, FileError, Links, Present};
+use super::lock::{self, LockError};
 use super::surroundings::Custody;
 use crate::checkpoint::{Checkpoint, CheckpointError, SignedCheckpoint};
 use crate::hash;
@@ -169,7 +170,7 @@ fn list(folder: &Path, ledger: &LedgerId) -> Result<(), WitnessError> {
         return Ok(());
     }
     let path = list_of(folder);
-    let _lock = files::lock(&path)?;
+    let _lock = lock::lock(&path)?;
     let mut text = format!("{LIST_HEADER}\n");
     for known in listed(folder)?.iter().chain([ledger]) {
         text.push_str(&format!("{known}\n"));
@@ -211,7 +212,7 @@ impl Seen {
     /// if the ledger was cosigned and there is none.
     pub fn of(folder: &Path, ledger: &LedgerId) -> Result<Seen, WitnessError> {
         let path = file_of(folder, ledger);
-        let lock = files::lock(&path)?;
+        let lock = lock::lock(&path)?;
         let checkpoint = match read(&path, ledger) {
             Ok(checkpoint) => Some(checkpoint),
             Err(WitnessError::File(error)) if error.is_absent() => {

@@ -5,6 +5,7 @@
 
 use super::StoreError;
 use super::file::{SIDE_FILE_ENDINGS, side_file};
+use super::positions::{IndexRow, KEY_BYTES, Positions};
 use super::rows::{self, blob, row_id};
 use super::schema::pragma;
 use crate::hash;
@@ -16,9 +17,6 @@ use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Length of a subject's key, in bytes: see [`crate::hash::subject`].
-pub const KEY_BYTES: usize = 16;
 
 /// The four bytes `hndi` in the header's application id.
 const APPLICATION_ID: i32 = 0x686e_6469;
@@ -59,156 +57,13 @@ pub struct IndexFile {
     connection: Connection,
 }
 
-/// What a verified event adds to the index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexRow {
-    /// The event's position.
-    pub seq: Seq,
-    /// Its leaf.
-    pub leaf: Leaf,
-    /// Why it is refused; `None` if it is lawful.
-    pub refused: Option<String>,
-    /// Keys of the subjects that it concerns.
-    pub add: Vec<([u8; KEY_BYTES], Seq)>,
-    /// Earlier entries that it makes superfluous.
-    pub remove: Vec<([u8; KEY_BYTES], Seq)>,
-}
-
-/// What was verified of a ledger, by position and by subject.
-pub trait Positions {
-    /// The newest event that is known.
-    ///
-    /// # Errors
-    /// Whatever keeps the index from being read; so for every method here.
-    fn head(&self) -> Result<Option<(Seq, Leaf)>, StoreError>;
-
-    /// The leaf of an event, and why it is refused if it is.
-    ///
-    /// # Errors
-    /// See [`Positions::head`].
-    fn event(&self, seq: Seq) -> Result<Option<(Leaf, Option<String>)>, StoreError>;
-
-    /// All positions of a subject, ascending.
-    ///
-    /// # Errors
-    /// See [`Positions::head`].
-    fn all(&self, key: &[u8; KEY_BYTES]) -> Result<Vec<Seq>, StoreError>;
-
-    /// The first position of a subject.
-    ///
-    /// # Errors
-    /// See [`Positions::head`].
-    fn first(&self, key: &[u8; KEY_BYTES]) -> Result<Option<Seq>, StoreError>;
-
-    /// The last position of a subject, at or before `at_most`.
-    ///
-    /// # Errors
-    /// See [`Positions::head`].
-    fn last(&self, key: &[u8; KEY_BYTES], at_most: Seq) -> Result<Option<Seq>, StoreError>;
-
-    /// Runs look-ups that must fit together on one state of the index, whoever advances it
-    /// meanwhile.
-    ///
-    /// # Errors
-    /// What `work` returned.
-    fn snapshot<T, E: From<StoreError>>(
-        &self,
-        work: impl FnOnce(&Self) -> Result<T, E>,
-    ) -> Result<T, E>
-    where
-        Self: Sized,
-    {
-        work(self)
-    }
-
-    /// Adds rows, all or none, if the head is still `expected`; whether it was.
-    ///
-    /// # Errors
-    /// [`StoreError::NotNext`] if `rows` do not follow `expected` one by one.
-    fn advance(
-        &mut self,
-        expected: Option<(Seq, Leaf)>,
-        rows: &[IndexRow],
-    ) -> Result<bool, StoreError>;
-
-    /// What was computed of all events up to one, if it was kept.
-    ///
-    /// # Errors
-    /// See [`Positions::head`].
-    fn computed(&self, _up_to: Seq) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(None)
-    }
-
-    /// Keeps what was computed of all events up to one, which this index knows: it stays true,
-    /// since they do.
-    ///
-    /// # Errors
-    /// See [`Positions::head`].
-    fn keep_computed(&self, _up_to: Seq, _bytes: &[u8]) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    /// Told after this machine wrote to the ledger and [`Positions::advance`] took it in.
-    ///
-    /// # Errors
-    /// What kept it from being remembered.
-    fn wrote(&mut self) -> Result<(), StoreError> {
-        Ok(())
-    }
-}
-
-impl Positions for IndexFile {
-    fn snapshot<T, E: From<StoreError>>(
-        &self,
-        work: impl FnOnce(&Self) -> Result<T, E>,
-    ) -> Result<T, E> {
-        IndexFile::snapshot(self, work)
-    }
-
-    fn head(&self) -> Result<Option<(Seq, Leaf)>, StoreError> {
-        IndexFile::head(self)
-    }
-
-    fn event(&self, seq: Seq) -> Result<Option<(Leaf, Option<String>)>, StoreError> {
-        IndexFile::event(self, seq)
-    }
-
-    fn all(&self, key: &[u8; KEY_BYTES]) -> Result<Vec<Seq>, StoreError> {
-        IndexFile::all(self, key)
-    }
-
-    fn first(&self, key: &[u8; KEY_BYTES]) -> Result<Option<Seq>, StoreError> {
-        IndexFile::first(self, key)
-    }
-
-    fn last(&self, key: &[u8; KEY_BYTES], at_most: Seq) -> Result<Option<Seq>, StoreError> {
-        IndexFile::last(self, key, at_most)
-    }
-
-    fn advance(
-        &mut self,
-        expected: Option<(Seq, Leaf)>,
-        rows: &[IndexRow],
-    ) -> Result<bool, StoreError> {
-        IndexFile::advance(self, expected, rows)
-    }
-
-    fn computed(&self, up_to: Seq) -> Result<Option<Vec<u8>>, StoreError> {
-        IndexFile::computed(self, up_to)
-    }
-
-    fn keep_computed(&self, up_to: Seq, bytes: &[u8]) -> Result<(), StoreError> {
-        IndexFile::keep_computed(self, up_to, bytes)
-    }
-}
-
 impl IndexFile {
     /// Opens the index, or creates it empty; one of another format version is emptied. Its folder
     /// must exist.
     ///
     /// # Errors
     /// [`StoreError::IndexUnusable`] if the file is no index or is damaged; [`StoreError::Busy`];
-    /// what the system refused. So for every method here.
+    /// what the system refused. So for every method here and of [`Positions`].
     pub fn open(path: &Path) -> Result<IndexFile, StoreError> {
         // An absolute path starts with `/`: SQLite cannot take it for a URI.
         let path =
@@ -282,16 +137,28 @@ impl IndexFile {
         Ok(())
     }
 
-    /// Runs `work` on one state of the index, which others may not change meanwhile: several
-    /// look-ups fit together, and each costs less. It is to be short, as it keeps writers waiting.
-    ///
-    /// # Errors
-    /// What `work` returned.
-    pub fn snapshot<T, E, F>(&self, work: F) -> Result<T, E>
+    fn lookup<T, P, F>(&self, sql: &str, params: P, read: F) -> Result<Option<T>, StoreError>
     where
-        E: From<StoreError>,
-        F: FnOnce(&IndexFile) -> Result<T, E>,
+        P: rusqlite::Params,
+        F: FnOnce(&Row<'_>) -> Result<T, StoreError>,
     {
+        let fault = |error| self.fault(error);
+        let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
+        let mut rows = statement.query(params).map_err(fault)?;
+        rows.next().map_err(fault)?.map(read).transpose()
+    }
+
+    fn fault(&self, error: rusqlite::Error) -> StoreError {
+        fault(&self.path, error)
+    }
+}
+
+impl Positions for IndexFile {
+    fn snapshot<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        // Others may not change it meanwhile, so it is to be short: it keeps writers waiting.
         let transaction = self.connection.unchecked_transaction();
         let transaction = transaction.map_err(|error| self.fault(error))?;
         let value = work(self)?;
@@ -299,19 +166,11 @@ impl IndexFile {
         Ok(value)
     }
 
-    /// The newest event that the index knows.
-    ///
-    /// # Errors
-    /// See [`IndexFile::open`].
-    pub fn head(&self) -> Result<Option<(Seq, Leaf)>, StoreError> {
+    fn head(&self) -> Result<Option<(Seq, Leaf)>, StoreError> {
         head(&self.connection, &self.path)
     }
 
-    /// The leaf of an event, and why it is refused if it is.
-    ///
-    /// # Errors
-    /// See [`IndexFile::open`].
-    pub fn event(&self, seq: Seq) -> Result<Option<(Leaf, Option<String>)>, StoreError> {
+    fn event(&self, seq: Seq) -> Result<Option<(Leaf, Option<String>)>, StoreError> {
         let sql = "SELECT leaf, refused FROM event WHERE seq = ?1";
         self.lookup(sql, [row_id(seq)?], |row| {
             let refused = match row.get_ref(1).map_err(|error| self.fault(error))? {
@@ -325,11 +184,7 @@ impl IndexFile {
         })
     }
 
-    /// The seqs of a subject, ascending.
-    ///
-    /// # Errors
-    /// See [`IndexFile::open`].
-    pub fn all(&self, key: &[u8; KEY_BYTES]) -> Result<Vec<Seq>, StoreError> {
+    fn all(&self, key: &[u8; KEY_BYTES]) -> Result<Vec<Seq>, StoreError> {
         let sql = "SELECT seq FROM subject WHERE key = ?1 ORDER BY seq";
         let fault = |error| self.fault(error);
         let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
@@ -341,31 +196,17 @@ impl IndexFile {
         Ok(seqs)
     }
 
-    /// The lowest seq of a subject.
-    ///
-    /// # Errors
-    /// See [`IndexFile::open`].
-    pub fn first(&self, key: &[u8; KEY_BYTES]) -> Result<Option<Seq>, StoreError> {
+    fn first(&self, key: &[u8; KEY_BYTES]) -> Result<Option<Seq>, StoreError> {
         let sql = "SELECT seq FROM subject WHERE key = ?1 ORDER BY seq LIMIT 1";
         self.lookup(sql, [key], |row| seq(row, &self.path))
     }
 
-    /// The highest seq of a subject that is not above `at_most`.
-    ///
-    /// # Errors
-    /// See [`IndexFile::open`].
-    pub fn last(&self, key: &[u8; KEY_BYTES], at_most: Seq) -> Result<Option<Seq>, StoreError> {
+    fn last(&self, key: &[u8; KEY_BYTES], at_most: Seq) -> Result<Option<Seq>, StoreError> {
         let sql = "SELECT seq FROM subject WHERE key = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1";
         self.lookup(sql, (key, row_id(at_most)?), |row| seq(row, &self.path))
     }
 
-    /// Adds rows, all or none, if the head is still `expected` (`None`: nothing is known yet).
-    /// Otherwise another process was here first: the index is left alone, and the answer is false.
-    ///
-    /// # Errors
-    /// [`StoreError::NotNext`] if `rows` do not follow `expected` one by one; else see
-    /// [`IndexFile::open`].
-    pub fn advance(
+    fn advance(
         &mut self,
         expected: Option<(Seq, Leaf)>,
         rows: &[IndexRow],
@@ -387,6 +228,7 @@ impl IndexFile {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(fault)?;
         if head(&transaction, path)? != expected {
+            // Another process was here first.
             return Ok(false);
         }
         insert(&transaction, path, rows)?;
@@ -394,11 +236,7 @@ impl IndexFile {
         Ok(true)
     }
 
-    /// What was computed of all events up to one, if it was kept.
-    ///
-    /// # Errors
-    /// See [`IndexFile::open`].
-    pub fn computed(&self, up_to: Seq) -> Result<Option<Vec<u8>>, StoreError> {
+    fn computed(&self, up_to: Seq) -> Result<Option<Vec<u8>>, StoreError> {
         let sql = "SELECT bytes FROM computed WHERE seq = ?1";
         self.lookup(sql, [row_id(up_to)?], |row| {
             let bytes = row.get(0);
@@ -406,11 +244,7 @@ impl IndexFile {
         })
     }
 
-    /// Keeps what was computed of all events up to one; of the newest `COMPUTED_MAX`.
-    ///
-    /// # Errors
-    /// See [`IndexFile::open`].
-    pub fn keep_computed(&self, up_to: Seq, bytes: &[u8]) -> Result<(), StoreError> {
+    fn keep_computed(&self, up_to: Seq, bytes: &[u8]) -> Result<(), StoreError> {
         let fault = |error| self.fault(error);
         let sql = "INSERT OR REPLACE INTO computed (seq, bytes) VALUES (?1, ?2)";
         let kept = self.connection.execute(sql, (row_id(up_to)?, bytes));
@@ -419,32 +253,6 @@ impl IndexFile {
             (SELECT seq FROM computed ORDER BY seq DESC LIMIT ?1)";
         let thinned = self.connection.execute(sql, [COMPUTED_MAX]);
         thinned.map(drop).map_err(fault)
-    }
-
-    /// Forgets everything.
-    ///
-    /// # Errors
-    /// See [`IndexFile::open`].
-    pub fn clear(&mut self) -> Result<(), StoreError> {
-        let sql = "BEGIN IMMEDIATE; DELETE FROM subject; DELETE FROM computed; DELETE FROM event;
-            COMMIT";
-        let done = self.connection.execute_batch(sql);
-        done.map_err(|error| self.fault(error))
-    }
-
-    fn lookup<T, P, F>(&self, sql: &str, params: P, read: F) -> Result<Option<T>, StoreError>
-    where
-        P: rusqlite::Params,
-        F: FnOnce(&Row<'_>) -> Result<T, StoreError>,
-    {
-        let fault = |error| self.fault(error);
-        let mut statement = self.connection.prepare_cached(sql).map_err(fault)?;
-        let mut rows = statement.query(params).map_err(fault)?;
-        rows.next().map_err(fault)?.map(read).transpose()
-    }
-
-    fn fault(&self, error: rusqlite::Error) -> StoreError {
-        fault(&self.path, error)
     }
 }
 

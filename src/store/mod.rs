@@ -7,6 +7,8 @@
 pub mod evidence;
 pub mod index;
 pub mod memory;
+pub mod pages;
+pub mod positions;
 pub mod rehearsal;
 pub mod sqlite;
 

@@ -6,7 +6,7 @@ use crate::vector::{Outcomes, Vector};
 use handoff_ledger::event::*;
 use handoff_ledger::hash;
 use handoff_ledger::probe_spec::Outcome;
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::types::{Seq, Time};
 
 pub(crate) fn vectors() -> Vec<Vector> {

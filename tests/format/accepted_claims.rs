@@ -4,7 +4,7 @@ use crate::builder::Who::{Alice, Bob, Root};
 use crate::builder::*;
 use crate::vector::{Outcomes, Vector};
 use handoff_ledger::event::*;
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::types::Seq;
 
 pub(crate) fn vectors() -> Vec<Vector> {

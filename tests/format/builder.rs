@@ -8,7 +8,7 @@ use handoff_ledger::format;
 use handoff_ledger::hash;
 use handoff_ledger::key::SigningKey;
 use handoff_ledger::probe_spec::{Outcome, Probe};
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::state::State;
 use handoff_ledger::types::{Ascending, Digest, Head, Leaf, LedgerId, Seq, Time, parse_hex};
 use std::fmt::Debug;

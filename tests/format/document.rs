@@ -7,7 +7,7 @@ use handoff_ledger::event::{
 use handoff_ledger::export;
 use handoff_ledger::format::DecodeError;
 use handoff_ledger::key::{KeyFault, PAYLOAD_TYPE};
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::types::{Leaf, Seq};
 use handoff_ledger::verdict::{ClaimState, Reason, Verdict, Weak};
 use std::process::{Command, Stdio};

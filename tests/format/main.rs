@@ -30,7 +30,7 @@ mod vector;
 use handoff_ledger::event::KINDS;
 use handoff_ledger::export::{Line, Reader};
 use handoff_ledger::format;
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use vector::{Outcomes, Vector};

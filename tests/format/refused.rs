@@ -6,7 +6,7 @@ use crate::refused_claims::{of_flags, of_supports};
 use handoff_ledger::event::*;
 use handoff_ledger::hash;
 use handoff_ledger::probe_spec::{Definition, Outcome, Probe};
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::types::{PublicKey, Seq};
 
 /// A history whose last event breaks `rule`, and what it does, in words.

@@ -3,7 +3,7 @@
 use crate::builder::Who::{Alice, Bob, Root};
 use crate::builder::*;
 use handoff_ledger::event::*;
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::types::Seq;
 
 pub(crate) fn of_supports(h: &mut History, rule: Rule) -> &'static str {

@@ -6,9 +6,10 @@
 use crate::builder::History;
 use handoff_ledger::chain::{self, FaultKind, Walk};
 use handoff_ledger::export::{self, Line, Reader};
+use handoff_ledger::judge::{Asked, Judge};
+use handoff_ledger::observation::axis_in;
 use handoff_ledger::state::State;
 use handoff_ledger::types::{Leaf, Seq};
-use handoff_ledger::verdict::{Asked, Judge, axis_in};
 use std::fmt::Write as _;
 
 /// A vector by its name, and its text.

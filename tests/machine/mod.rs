@@ -9,8 +9,8 @@
 )]
 
 use handoff_ledger::append::Ledger;
+use handoff_ledger::home::folders::Folders;
 use handoff_ledger::home::keys;
-use handoff_ledger::home::paths::Folders;
 use handoff_ledger::home::view::{self, OwnLedger};
 use handoff_ledger::key::SigningKey;
 use handoff_ledger::store::Read;

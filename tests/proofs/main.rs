@@ -20,6 +20,7 @@ mod circuit;
 #[path = "../cli_support/mod.rs"]
 mod cli_support;
 mod made;
+mod merkle;
 mod refused;
 mod remembered;
 mod unproven;

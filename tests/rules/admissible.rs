@@ -2,10 +2,11 @@
 
 use crate::support::{History, SCOPE, Who, make};
 use handoff_ledger::event::DiscardWhy;
+use handoff_ledger::judge::{Asked, Judge};
 use handoff_ledger::probe_spec::Outcome;
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::types::{Digest, Seq, Time};
-use handoff_ledger::verdict::{Asked, Because, ClaimState, Judge, Verdict};
+use handoff_ledger::verdict::{Because, ClaimState, Verdict};
 
 /// Alice's sealed session with claim `c` on axis `a`, and Bob's that inherits it.
 fn handed_over() -> (History, Seq, Seq) {

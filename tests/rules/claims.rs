@@ -3,7 +3,7 @@
 use crate::support::{History, Who, make};
 use handoff_ledger::event::{Policy, PromotionRefusedWhy};
 use handoff_ledger::probe_spec::{FileDigest, Outcome};
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::types::{Digest, Seq};
 use handoff_ledger::verdict::{ClaimState, Weak};
 
@@ -276,7 +276,7 @@ fn rule_9_a_changed_script_is_shown_as_weak() {
         h.observe(session, "a", "1");
         let support = h.say(session, make::promoted("c", flag, receipt, &[axis]));
         let fact = &h.state.supports()[&support];
-        assert_eq!(handoff_ledger::verdict::weaknesses(&h.state, fact), weak);
+        assert_eq!(handoff_ledger::judge::weaknesses(&h.state, fact), weak);
     }
 }
 

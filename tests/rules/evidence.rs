@@ -2,11 +2,12 @@
 
 use crate::support::{History, Who, make};
 use handoff_ledger::event::ProbeReceipt;
+use handoff_ledger::observation::is_successful;
 use handoff_ledger::probe_spec::{Definition, Outcome, Probe};
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::resolve::{Resolved, resolve};
-use handoff_ledger::rules::Rule;
 use handoff_ledger::types::{Digest, Seq};
-use handoff_ledger::verdict::{Weak, is_successful};
+use handoff_ledger::verdict::Weak;
 
 fn name(text: &str) -> handoff_ledger::types::AxisName {
     text.parse().unwrap()

@@ -3,7 +3,7 @@
 use crate::support::{History, Who, make};
 use handoff_ledger::event::{Body, DiscardWhy};
 use handoff_ledger::probe_spec::Outcome;
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::types::{AxisName, ClaimId, Seq};
 use handoff_ledger::verdict::{Because, ClaimState, Verdict};
 use std::collections::BTreeSet;

@@ -2,9 +2,9 @@
 
 use crate::support::{History, Who, make};
 use handoff_ledger::event::{NotProbedWhy, Policy, Role};
+use handoff_ledger::facts::End;
 use handoff_ledger::probe_spec::Outcome;
-use handoff_ledger::rules::Rule;
-use handoff_ledger::state::End;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::types::{Seq, Time};
 use handoff_ledger::verdict::{Because, ClaimState, Reason, Verdict};
 

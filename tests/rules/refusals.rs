@@ -6,7 +6,7 @@ use handoff_ledger::event::{
     PromotionRefusedWhy, Role,
 };
 use handoff_ledger::probe_spec::Outcome;
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::types::{Digest, PublicKey, Seq};
 use std::collections::BTreeSet;
 

@@ -3,7 +3,8 @@
 use crate::support::index::MemoryIndex;
 use crate::support::{History, Who, make};
 use handoff_ledger::event::GateDecision;
-use handoff_ledger::rules::{Rule, permits};
+use handoff_ledger::refusal::Rule;
+use handoff_ledger::rules::permits;
 use handoff_ledger::slice::{Question, slice};
 use handoff_ledger::types::Seq;
 use handoff_ledger::verdict::{Because, ClaimState};

@@ -3,7 +3,7 @@
 use crate::support::{History, Who, make};
 use handoff_ledger::event::{DiscardWhy, Role};
 use handoff_ledger::probe_spec::Outcome;
-use handoff_ledger::rules::Rule;
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::types::{Seq, Time};
 use handoff_ledger::verdict::{Because, ClaimState, Reason};
 

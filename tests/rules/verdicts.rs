@@ -2,9 +2,11 @@
 
 use crate::support::{History, SCOPE, Who, make};
 use handoff_ledger::event::{Compared, Comparison, NotProbedWhy, Policy};
+use handoff_ledger::judge::{Asked, Judge};
+use handoff_ledger::observation::{AHEAD_MS_MAX, MAX_AGE_MS_DEFAULT};
 use handoff_ledger::probe_spec::{Outcome, Probe};
 use handoff_ledger::types::{Seq, Time};
-use handoff_ledger::verdict::{AHEAD_MS_MAX, Asked, Judge, MAX_AGE_MS_DEFAULT, Reason, Verdict};
+use handoff_ledger::verdict::{Reason, Verdict};
 
 /// A session of Bob's that inherits one axis of Alice's, recorded by a probe at a value.
 fn inherited(h: &mut History, probe: &Probe, value: &str) -> (Seq, Seq) {

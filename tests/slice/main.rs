@@ -20,12 +20,13 @@ mod support;
 
 use generate::{AXES, CLAIMS, Step, history, ways};
 use handoff_ledger::event::{Body, KINDS};
+use handoff_ledger::judge::{Asked, Judge};
+use handoff_ledger::refusal::{Refusal, Rule};
 use handoff_ledger::resolve::resolve;
-use handoff_ledger::rules::{Refusal, Rule, permits};
+use handoff_ledger::rules::permits;
 use handoff_ledger::slice::{Question, slice};
 use handoff_ledger::state::State;
 use handoff_ledger::types::{AxisName, ClaimId, Seq, Time};
-use handoff_ledger::verdict::{Asked, Judge};
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

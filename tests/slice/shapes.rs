@@ -3,11 +3,12 @@
 use crate::support::index::MemoryIndex;
 use crate::support::{History, Who, make};
 use handoff_ledger::event::{Body, NotProbedWhy, PromotionRefusedWhy};
+use handoff_ledger::judge::{Asked, Judge};
+use handoff_ledger::refusal::Rule;
 use handoff_ledger::resolve::{Resolved, resolve};
-use handoff_ledger::rules::Rule;
 use handoff_ledger::slice::{Question, slice};
 use handoff_ledger::types::Seq;
-use handoff_ledger::verdict::{Asked, Judge, Reason};
+use handoff_ledger::verdict::Reason;
 
 /// How many claims are derived one from the other.
 const LINKS: usize = 400;

@@ -1,7 +1,7 @@
 //! An index in memory, kept as the view keeps its own.
 
 use super::History;
-use handoff_ledger::rules::Refusal;
+use handoff_ledger::refusal::Refusal;
 use handoff_ledger::slice::{self, Index, Indexed, Subject};
 use handoff_ledger::state::State;
 use handoff_ledger::types::Seq;

@@ -21,12 +21,13 @@ use handoff_ledger::event::{
     Body, Event, LedgerOpened, Policy, ReverifiedEntry, Role, SessionOpened, SessionSealed,
 };
 use handoff_ledger::format;
+use handoff_ledger::judge::{Asked, Judge};
 use handoff_ledger::key::SigningKey;
 use handoff_ledger::probe_spec::{Outcome, Probe};
-use handoff_ledger::rules::{Refusal, Rule};
+use handoff_ledger::refusal::{Refusal, Rule};
 use handoff_ledger::state::State;
 use handoff_ledger::types::{Ascending, ClaimId, Digest, Leaf, PublicKey, Seq, Time};
-use handoff_ledger::verdict::{Asked, AxisVerdict, Because, ClaimVerdict, Judge};
+use handoff_ledger::verdict::{AxisVerdict, Because, ClaimVerdict};
 use std::collections::BTreeMap;
 
 /// 2026-01-01T00:00:00.000Z.

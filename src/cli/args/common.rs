@@ -5,7 +5,7 @@ use super::values::{KeySource, duration, expected, session};
 use crate::checkpoint::Expected;
 use crate::cli::next;
 use crate::cli::quote::shell_quoted;
-use crate::home::paths::Folders;
+use crate::home::folders::Folders;
 use crate::types::Seq;
 use clap::builder::Resettable;
 use clap::parser::ValueSource;

@@ -10,9 +10,9 @@ use crate::cli::render::{
     weak_text,
 };
 use crate::cli::report::{Exit, Failure};
+use crate::judge::Judge;
 use crate::slice::Question;
 use crate::types::ClaimId;
-use crate::verdict::Judge;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

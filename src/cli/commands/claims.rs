@@ -9,15 +9,18 @@ use super::super::report::{Exit, Failure};
 use super::super::written::{not_told, refused_with, said, wrote};
 use super::evidence::{printed, require_receipt, told};
 use super::grounds::{AxisProbes, about, check_grounds, grounds};
-use crate::command::{self, Bracket, Flagged, Proof, Provisional, Step};
+use crate::command::Proof;
+use crate::command_claims::{self, Bracket, Flagged, Provisional, Step};
 use crate::event::{ClaimRetracted, DiscardWhy};
 use crate::home::clock;
+use crate::judge::weaknesses;
+use crate::observation::axis_in;
 use crate::probe;
 use crate::probe_spec::{Probe, STEP_TIMEOUT_MS_DEFAULT, TIMEOUT_MS_DEFAULT};
 use crate::slice::Question;
 use crate::state::State;
 use crate::types::{Ascending, ClaimId, Seq, Text};
-use crate::verdict::{Verdict, Weak, axis_in, weaknesses};
+use crate::verdict::{Verdict, Weak};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -45,7 +48,7 @@ pub(super) fn claim(
         let probe = probe_of(context, probe, TIMEOUT_MS_DEFAULT)?;
         let state = context.ask(&question)?;
         let met_by_empty = probe::met_by_empty_output(&probe);
-        command::provable(&state, &arguments.id, &statement, &probe, &met_by_empty)?;
+        command_claims::provable(&state, &arguments.id, &statement, &probe, &met_by_empty)?;
     }
     let (proof, bracket, told_of) = prove(
         context,
@@ -57,7 +60,8 @@ pub(super) fn claim(
     )?;
     let id = arguments.id.clone();
     let appended = context.append_seen(&signer, &question, |pen| {
-        command::claim(pen, session, id, statement, grounds, bracket, proof).map_err(Failure::from)
+        command_claims::claim(pen, session, id, statement, grounds, bracket, proof)
+            .map_err(Failure::from)
     })?;
     let (receipt, id) = (appended.outcome.receipt, &arguments.id);
     match &appended.outcome.attempt {
@@ -206,7 +210,7 @@ pub(super) fn flag(
     let appended = context
         .ledger
         .append(&signer, clock::now, &question, |pen| {
-            command::flag(pen, session, provisional).map_err(Failure::from)
+            command_claims::flag(pen, session, provisional).map_err(Failure::from)
         })?;
     let id = &arguments.id;
     match &appended.outcome {
@@ -308,7 +312,7 @@ pub(super) fn discard(
     let appended = context
         .ledger
         .append(&signer, clock::now, &question, |pen| {
-            command::withdraw(pen, session, id, reason).map_err(Failure::from)
+            command_claims::withdraw(pen, session, id, reason).map_err(Failure::from)
         })?;
     let line = format!("flag of {} withdrawn as {}", arguments.id, appended.outcome);
     let body = json!({ "seq": appended.outcome, "claim": arguments.id, "state": "discarded" });

@@ -15,7 +15,7 @@ use crate::cli::render::head_json;
 use crate::cli::report::{Exit, Failure};
 use crate::cli::source::Opened;
 use crate::export::{self, event_line};
-use crate::rules::Rule;
+use crate::refusal::Rule;
 use crate::state::State;
 use crate::store::Record;
 use crate::types::{Head, Leaf, LedgerId, PublicKey, Seq};

@@ -11,10 +11,10 @@ use crate::check::Check;
 use crate::command::{self, Proof, Recorded, Run};
 use crate::event::{AmbientEntry, AxisClass, ProbeReceipt};
 use crate::home::clock;
+use crate::observation;
 use crate::probe_spec::{Comparator, Outcome, Probe, TIMEOUT_MS_DEFAULT};
 use crate::slice::Question;
 use crate::types::{AxisName, Seq, Value};
-use crate::verdict;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ pub(super) fn record_probe(
     let appended = context.append_seen(&signer, &question, |pen| {
         command::receipt(pen, session, run).map_err(Failure::from)
     })?;
-    let successful = verdict::is_successful(&seen);
+    let successful = observation::is_successful(&seen);
     let exit = if successful { Exit::Yes } else { Exit::No };
     let line = format!("receipt {}: {}{printed}", appended.outcome, told(&seen));
     let mut body = seen_json(&seen);
@@ -140,7 +140,7 @@ fn not_kept(receipt: &ProbeReceipt) -> Vec<&'static str> {
 
 /// Of a run that was not successful, the end of what it printed, as far as it is kept.
 pub(super) fn printed(run: &Run) -> String {
-    if verdict::is_successful(&run.receipt) {
+    if observation::is_successful(&run.receipt) {
         return String::new();
     }
     let Some(outputs) = &run.receipt.outputs else {

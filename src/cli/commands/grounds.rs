@@ -4,12 +4,14 @@ use super::super::args::{AxisReference, Grounds as GroundsArgument};
 use super::super::context::Context;
 use super::super::observe::{Observer, secrets};
 use super::super::report::Failure;
-use crate::command::{Grounds, Run};
+use crate::command::Run;
+use crate::command_claims::Grounds;
+use crate::observation::axis_in;
 use crate::resolve::{Resolved, resolve};
 use crate::slice::Question;
 use crate::state::State;
 use crate::types::{ClaimId, Digest, Seq};
-use crate::verdict::{Verdict, axis_in};
+use crate::verdict::Verdict;
 use std::collections::BTreeSet;
 
 /// What has to be known of a session in order to support a claim of it by these grounds.

@@ -12,6 +12,7 @@ use crate::cli::report::{Exit, Failure};
 use crate::cli::source::{LineFault, Lines, Opened, Source, capture_of};
 use crate::cli::written::not_told;
 use crate::export::Line;
+use crate::home::folders;
 use crate::home::paths;
 use crate::home::view::{self, ViewError};
 use crate::store::sqlite::SqliteLedger;
@@ -128,7 +129,7 @@ fn place(common: &Common, request: &Import) -> Result<PathBuf, Failure> {
     }
     let path = paths::place_for_ledger(&context::current_folder(common)?)?;
     if let Some(folder) = path.parent() {
-        paths::make_folder(folder)?;
+        folders::make_folder(folder)?;
     }
     Ok(path)
 }

@@ -12,7 +12,7 @@ use crate::cli::quote::quoted_within;
 use crate::cli::render::probe_text;
 use crate::cli::report::{Exit, Failure};
 use crate::event::{Body, KINDS};
-use crate::rules::Refusal;
+use crate::refusal::Refusal;
 use crate::slice::Question;
 use crate::state::State;
 use crate::store::Record;

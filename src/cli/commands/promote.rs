@@ -11,11 +11,12 @@ use super::claims::weak_of;
 use super::evidence::{printed, told};
 use super::grounds::{AxisProbes, about, check_grounds, grounds};
 use crate::append::Pen;
-use crate::command::{self, Grounds, Run};
+use crate::command::{self, Run};
+use crate::command_claims::{self, Grounds};
 use crate::event::ProbeBegun;
 use crate::home::clock;
 use crate::probe_spec::Probe;
-use crate::rules;
+use crate::rules_claims;
 use crate::slice::Question;
 use crate::state::State;
 use crate::types::{ClaimId, PublicKey, Seq};
@@ -90,7 +91,7 @@ pub(super) fn promote(
     let question = with_event(question, begun);
     let id = arguments.id.clone();
     let appended = context.append_seen(&signer, &question, |pen| {
-        command::promote(pen, session, id, flag, grounds, run, after).map_err(Failure::from)
+        command_claims::promote(pen, session, id, flag, grounds, run, after).map_err(Failure::from)
     })?;
     let (receipt, id) = (appended.outcome.receipt, &arguments.id);
     match &appended.outcome.attempt {
@@ -169,7 +170,7 @@ fn promotable(
         );
     };
     let flag = flag.clone();
-    rules::four_eyes(&state, signer, &flag).map_err(|refusal| {
+    rules_claims::four_eyes(&state, signer, &flag).map_err(|refusal| {
         Failure::from(refusal).next(format!("handoff --key ANOTHER promote {id}"))
     })?;
     let mut given = given.clone();

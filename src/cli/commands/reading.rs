@@ -4,10 +4,11 @@ use crate::cli::context::Context;
 use crate::cli::examined::{Answers, AnyLedger};
 use crate::cli::report::{Exit, Failure};
 use crate::event::Body;
+use crate::judge::{Asked, Judge};
 use crate::slice::Question;
 use crate::state::State;
 use crate::types::{Head, Leaf, Seq};
-use crate::verdict::{Asked, Judge, Obstacle};
+use crate::verdict::Obstacle;
 use std::rc::Rc;
 
 /// How often a state is asked for anew because the ledger grew meanwhile.

@@ -13,11 +13,12 @@ use super::super::reprobe::{
 };
 use super::super::written::not_told;
 use super::session;
+use crate::judge::Judge;
 use crate::reverify;
 use crate::slice::Question;
 use crate::state::State;
 use crate::types::{ClaimId, Head, Seq};
-use crate::verdict::{ClaimState, Judge, Verdict};
+use crate::verdict::{ClaimState, Verdict};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::rc::Rc;

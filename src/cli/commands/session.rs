@@ -10,9 +10,9 @@ use super::super::report::{Exit, Failure};
 use super::super::written::wrote;
 use crate::command;
 use crate::event::SessionAbandoned;
+use crate::facts::{End, Session};
 use crate::home::clock;
 use crate::slice::Question;
-use crate::state::{End, Session};
 use crate::types::{Seq, Text};
 use serde_json::{Value, json};
 

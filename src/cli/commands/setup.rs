@@ -16,6 +16,7 @@ use crate::event::{
     EventAcknowledged, FORMAT_VERSION, LedgerOpened, LedgerUpgraded, Policy, RULES_VERSION,
 };
 use crate::home::clock;
+use crate::home::folders::{self, Folders};
 use crate::home::keys;
 use crate::home::memory::Point;
 use crate::home::paths;
@@ -107,7 +108,7 @@ fn key_or_new(path: &Path) -> Result<(SigningKey, bool), Failure> {
         return Ok((keys::read(path)?, false));
     }
     if let Some(folder) = path.parent() {
-        paths::make_folder(folder)?;
+        folders::make_folder(folder)?;
     }
     Ok((keys::create(path, clock::random::<32>()?)?, true))
 }
@@ -145,15 +146,10 @@ fn make_parent(path: &Path) -> Result<(), Failure> {
     })
 }
 
-fn pin(
-    folders: &paths::Folders,
-    id: LedgerId,
-    signer: &SigningKey,
-    name: &Name,
-) -> Result<(), Failure> {
+fn pin(folders: &Folders, id: LedgerId, signer: &SigningKey, name: &Name) -> Result<(), Failure> {
     let path = folders.pins()?;
     if let Some(folder) = path.parent() {
-        paths::make_folder(folder)?;
+        folders::make_folder(folder)?;
     }
     let pin = Pin {
         ledger: PinnedLedger::One(id),

@@ -1,8 +1,8 @@
 //! How old what a claim rests on is.
 
+use crate::judge::Judge;
 use crate::state::State;
 use crate::types::{ClaimId, Seq, Time};
-use crate::verdict::Judge;
 use std::collections::BTreeSet;
 
 /// The oldest of the observations that a claim rests on now, with its receipt: of the axes that its

@@ -15,9 +15,11 @@ pub use text::{
     axis_text, because_text, claim_text, probe_text, reason_text, reasons_text, weak_text,
 };
 
-use crate::state::{Fact, State, Support};
+use crate::facts::{Fact, Support};
+use crate::judge::Judge;
+use crate::state::State;
 use crate::types::{AxisName, ClaimId, Head, Seq};
-use crate::verdict::{AxisVerdict, Because, ClaimState, ClaimVerdict, Judge};
+use crate::verdict::{AxisVerdict, Because, ClaimState, ClaimVerdict};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

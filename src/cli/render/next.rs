@@ -4,8 +4,9 @@ use super::text::probe_text;
 use crate::cli::next::THEN;
 use crate::cli::quote::shell_quoted;
 use crate::event::AxisRecorded;
+use crate::facts::{Fact, Support};
 use crate::probe_spec::Comparator;
-use crate::state::{Fact, State, Support};
+use crate::state::State;
 use crate::types::{ClaimId, Seq};
 use crate::verdict::{Because, ClaimVerdict, Verdict};
 
