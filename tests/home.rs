@@ -41,8 +41,8 @@ fn ledger_in(folder: &Path) -> PathBuf {
     path
 }
 
-fn search(cwd: &Path) -> Result<(PathBuf, FoundBy), PathError> {
-    find_ledger(None, None, cwd, user()).map(|found| (found.path, found.by))
+fn search(cwd: &Path) -> Result<PathBuf, PathError> {
+    find_ledger(None, cwd, user()).map(|found| found.path)
 }
 
 /// Lays out what `git worktree add` leaves: a main worktree and a linked one elsewhere.
@@ -58,17 +58,15 @@ fn git_worktrees(main: &Path, linked: &Path) {
 }
 
 #[test]
-fn an_option_comes_before_the_variable_and_both_before_the_search() {
+fn a_name_comes_before_the_search() {
     let (_guard, top) = scratch();
     let here = ledger_in(&top);
-    let (a, b) = (Some(OsStr::new("a.db")), Some(OsStr::new("b.db")));
-    let find = |option, variable| find_ledger(option, variable, &top, user()).unwrap();
-    assert_eq!(find(a, b).path, top.join("a.db"));
-    assert_eq!(find(None, b).path, top.join("b.db"));
-    assert_eq!(find(None, b).by, FoundBy::Variable);
-    assert_eq!(find(None, Some(OsStr::new(""))).path, here);
-    assert_eq!(find(None, None).by, FoundBy::Search);
-    let empty = find_ledger(Some(OsStr::new("")), b, &top, user());
+    let find = |name| find_ledger(name, &top, user()).unwrap();
+    let named = find(Some(OsStr::new("a.db")));
+    assert_eq!((named.path, named.by), (top.join("a.db"), FoundBy::Name));
+    let searched = find(None);
+    assert_eq!((searched.path, searched.by), (here, FoundBy::Search));
+    let empty = find_ledger(Some(OsStr::new("")), &top, user());
     assert!(matches!(empty, Err(PathError::Empty)));
 }
 
@@ -82,7 +80,7 @@ fn a_named_path_is_a_path_whatever_it_looks_like() {
         "a\nb",
         "a%00#?",
     ] {
-        let found = find_ledger(Some(OsStr::new(odd)), None, &top, user()).unwrap();
+        let found = find_ledger(Some(OsStr::new(odd)), &top, user()).unwrap();
         assert_eq!(found.path, top.join(odd));
         assert!(found.path.is_absolute());
     }
@@ -94,12 +92,12 @@ fn the_nearest_ledger_above_is_found() {
     let outer = ledger_in(&top);
     let deep = top.join("a/b/c");
     fs::create_dir_all(&deep).unwrap();
-    assert_eq!(search(&deep).unwrap(), (outer, FoundBy::Search));
+    assert_eq!(search(&deep).unwrap(), outer);
     // A `.handoff` without a ledger, or that is no folder, stops nothing.
     fs::create_dir(top.join("a/b/c/.handoff")).unwrap();
     put(&top.join("a/b/.handoff"), "a file");
     let inner = ledger_in(&top.join("a"));
-    assert_eq!(search(&deep).unwrap().0, inner);
+    assert_eq!(search(&deep).unwrap(), inner);
 }
 
 #[test]
@@ -119,7 +117,7 @@ fn a_ledger_of_someone_else_is_not_used_silently() {
     let (_guard, top) = scratch();
     let ledger = ledger_in(&top);
     let stranger = user() + 1;
-    let refused = find_ledger(None, None, &top, stranger).unwrap_err();
+    let refused = find_ledger(None, &top, stranger).unwrap_err();
     let PathError::NotYours {
         path,
         expected,
@@ -135,7 +133,7 @@ fn a_ledger_of_someone_else_is_not_used_silently() {
         refused.next(),
         format!("the same command with --ledger {}", ledger.display())
     );
-    let named = find_ledger(Some(ledger.as_os_str()), None, &top, stranger).unwrap();
+    let named = find_ledger(Some(ledger.as_os_str()), &top, stranger).unwrap();
     assert_eq!(named.path, ledger);
 }
 
@@ -148,10 +146,7 @@ fn worktrees_share_the_ledger_of_the_main_one() {
     let above = ledger_in(&top.join("elsewhere"));
     let deep = linked.join("src/deep");
     fs::create_dir_all(&deep).unwrap();
-    assert_eq!(
-        search(&deep).unwrap(),
-        (shared.clone(), FoundBy::MainWorktree)
-    );
+    assert_eq!(search(&deep).unwrap(), shared.clone());
     assert_eq!(place_for_ledger(&linked).unwrap(), shared);
     assert_eq!(
         place_for_ledger(&deep).unwrap(),
@@ -159,10 +154,10 @@ fn worktrees_share_the_ledger_of_the_main_one() {
     );
     // The worktree's own comes first; without either, the search goes on upward.
     let own = ledger_in(&linked);
-    assert_eq!(search(&deep).unwrap(), (own.clone(), FoundBy::Search));
+    assert_eq!(search(&deep).unwrap(), own.clone());
     fs::remove_file(own).unwrap();
     fs::remove_file(shared).unwrap();
-    assert_eq!(search(&deep).unwrap(), (above, FoundBy::Search));
+    assert_eq!(search(&deep).unwrap(), above);
 }
 
 #[test]

@@ -56,15 +56,15 @@ pub enum Whose {
 pub fn whose(common: &Common, cwd: &Path, folders: &Folders) -> Result<(PathBuf, Whose), Failure> {
     let found = found(common, cwd, folders)?;
     let whose = match found.by {
-        FoundBy::Search | FoundBy::MainWorktree => Whose::Own,
-        FoundBy::Option | FoundBy::Variable => whose_is(&found.path, cwd, folders)?,
+        FoundBy::Search => Whose::Own,
+        FoundBy::Name => whose_is(&found.path, cwd, folders)?,
     };
     Ok((found.path, whose))
 }
 
 /// The ledger that the options or the search name. Of one that is gone it is told what it was.
 fn found(common: &Common, cwd: &Path, folders: &Folders) -> Result<FoundLedger, Failure> {
-    let found = paths::find_ledger(named(common), None, cwd, paths::user());
+    let found = paths::find_ledger(named(common), cwd, paths::user());
     let looked_at: Vec<PathBuf> = match &found {
         Ok(found) => vec![found.path.clone()],
         Err(PathError::NoLedger { from }) => (from.ancestors())
@@ -132,7 +132,7 @@ pub fn whose_is(path: &Path, cwd: &Path, folders: &Folders) -> Result<Whose, Fai
     let Ok(named) = path.canonicalize() else {
         return Ok(Whose::Unknown);
     };
-    let searched = paths::find_ledger(None, None, cwd, paths::user());
+    let searched = paths::find_ledger(None, cwd, paths::user());
     let searched = searched.ok().and_then(|it| it.path.canonicalize().ok());
     if searched.as_ref() == Some(&named) {
         return Ok(Whose::Own);

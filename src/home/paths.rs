@@ -86,14 +86,10 @@ impl PathError {
 /// How a ledger came to be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoundBy {
-    /// It was named as an option.
-    Option,
-    /// The environment named it.
-    Variable,
-    /// It is in the current folder, or above.
+    /// It was named.
+    Name,
+    /// It is in the current folder or above, or in the main worktree of a git repository there.
     Search,
-    /// It is in the main worktree of the git repository.
-    MainWorktree,
 }
 
 /// A ledger's file, and how it was chosen.
@@ -105,8 +101,8 @@ pub struct FoundLedger {
     pub by: FoundBy,
 }
 
-/// Finds the ledger: `option`, else `variable` unless empty, else `.handoff/ledger.db` in `cwd` or
-/// the nearest folder above. In a linked git worktree the main worktree's folder comes right after
+/// Finds the ledger: the one that is `named`, else `.handoff/ledger.db` in `cwd` or the nearest
+/// folder above. In a linked git worktree the main worktree's folder comes right after
 /// the worktree's own top, so that a repository's worktrees share a ledger.
 ///
 /// A path that was named is not looked at. What the search finds must belong to `user`, the
@@ -114,27 +110,15 @@ pub struct FoundLedger {
 ///
 /// # Errors
 ///
-/// Nothing found; found but someone else's; an empty option; `cwd` out of reach; a search that
+/// Nothing found; found but someone else's; an empty name; `cwd` out of reach; a search that
 /// failed, which is not one that found nothing.
-pub fn find_ledger(
-    option: Option<&OsStr>,
-    variable: Option<&OsStr>,
-    cwd: &Path,
-    user: u32,
-) -> Result<FoundLedger, PathError> {
-    let named = |path: &OsStr, by| FoundLedger {
-        path: cwd.join(path),
-        by,
-    };
-    if let Some(path) = option {
-        return if path.is_empty() {
-            Err(PathError::Empty)
-        } else {
-            Ok(named(path, FoundBy::Option))
-        };
-    }
-    if let Some(path) = variable.filter(|path| !path.is_empty()) {
-        return Ok(named(path, FoundBy::Variable));
+pub fn find_ledger(named: Option<&OsStr>, cwd: &Path, user: u32) -> Result<FoundLedger, PathError> {
+    if let Some(named) = named {
+        if named.is_empty() {
+            return Err(PathError::Empty);
+        }
+        let (path, by) = (cwd.join(named), FoundBy::Name);
+        return Ok(FoundLedger { path, by });
     }
     let start = canonical(cwd)?;
     for folder in start.ancestors() {
@@ -145,7 +129,7 @@ pub fn find_ledger(
         if let Some(main) = main_worktree(folder)?
             && let Some(path) = ledger_in(&main, user)?
         {
-            let by = FoundBy::MainWorktree;
+            let by = FoundBy::Search;
             return Ok(FoundLedger { path, by });
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn list(common: &Common, output: &mut Output) -> Result<Exit, Failure
     let cwd = context::current_folder(common)?;
     let mut exit = Exit::Yes;
     let mut integrity = None;
-    let known = match paths::find_ledger(named, None, &cwd, paths::user()) {
+    let known = match paths::find_ledger(named, &cwd, paths::user()) {
         Err(PathError::NoLedger { .. }) => None,
         Err(error) => return Err(error.into()),
         Ok(_) => {

@@ -58,7 +58,7 @@ fn add(path: &Path, pin: Pin, output: &mut Output) -> Result<Exit, Failure> {
 fn pinned(common: &Common, root: &PublicKey) -> Result<PinnedLedger, Failure> {
     let named = common.ledger.as_deref().map(Path::as_os_str);
     let cwd = context::current_folder(common)?;
-    match paths::find_ledger(named, None, &cwd, paths::user()) {
+    match paths::find_ledger(named, &cwd, paths::user()) {
         Err(PathError::NoLedger { .. }) => return Ok(PinnedLedger::Any),
         Err(error) => return Err(error.into()),
         Ok(_) => {}
