@@ -29,7 +29,7 @@ use handoff_ledger::probe_spec::{
 };
 use handoff_ledger::slice::Question;
 use handoff_ledger::types::{Ascending, Digest, Seq};
-use machine::{Machine, Person};
+use machine::{Machine, OS_AXIS, Person};
 use std::time::{Duration, Instant};
 
 /// Events of the short and of the long ledger.
@@ -168,14 +168,7 @@ fn work(person: &Person, session: &str, name: &str) {
     let says = |arguments: &[&str]| {
         person.does(&[&["--session", session], arguments].concat());
     };
-    says(&[
-        "axis",
-        "os",
-        "--class",
-        "execution_topology",
-        "--check",
-        "os",
-    ]);
+    says(&OS_AXIS);
     says(&[
         "axis",
         "arch",
@@ -335,14 +328,7 @@ fn measure(filler: Filler) {
                 let session = ["--session", sample.session.as_str()];
                 let claim = format!("turn-{turn}");
                 let statement = format!("turn {turn} went well");
-                let axis = [
-                    "axis",
-                    "os",
-                    "--class",
-                    "execution_topology",
-                    "--check",
-                    "os",
-                ];
+                let axis = OS_AXIS;
                 let new = [
                     "claim", &claim, &statement, "--needs", "os,arch", "--from", "first-1",
                     "--expect", "value=4", "--", "cat", "answer",

@@ -5,10 +5,10 @@
 //! fold takes in.
 
 use crate::event::{Body, Event};
-use crate::format::{self, DecodeError, SIGNATURE_BYTES};
+use crate::format::{self, DecodeError};
 use crate::hash;
 use crate::key::{self, KeyFault, VerifyingKey};
-use crate::types::{Leaf, PublicKey, Seq};
+use crate::types::{Leaf, PublicKey, RECORD_BYTES_MAX, SIGNATURE_BYTES, Seq};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -319,9 +319,7 @@ pub fn accept(seq: Seq, record: &[u8], expected: Leaf) -> Result<VerifiedEvent, 
 /// `Length` if it is too short for both or longer than a record may be.
 pub fn split(record: &[u8]) -> Result<(&[u8; SIGNATURE_BYTES], &[u8]), DecodeError> {
     match record.split_first_chunk::<SIGNATURE_BYTES>() {
-        Some((signature, bytes))
-            if !bytes.is_empty() && record.len() <= format::RECORD_BYTES_MAX =>
-        {
+        Some((signature, bytes)) if !bytes.is_empty() && record.len() <= RECORD_BYTES_MAX => {
             Ok((signature, bytes))
         }
         _ => Err(DecodeError::Length {

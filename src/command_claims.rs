@@ -8,12 +8,12 @@ use crate::event::{
 };
 use crate::judge::{Asked, Judge};
 use crate::observation;
-use crate::probe_spec::{self, FileDigest, Judgement, Probe, Strength};
+use crate::probe_spec::{self, FileDigest, Probe, Strength};
 use crate::refusal::{Refusal, Rule};
 use crate::resolve::{Resolved, resolve};
 use crate::rules_claims;
 use crate::state::State;
-use crate::types::{Ascending, AxisName, ClaimId, Digest, Seq, Text, Value, is_blank};
+use crate::types::{Ascending, AxisName, ClaimId, Digest, Seq, Text, Value};
 /// What a claim rests on beside its receipts.
 #[derive(Debug, Clone, Default)]
 pub struct Grounds {
@@ -53,7 +53,7 @@ pub fn provable(
             detail,
         });
     }
-    if best_strength(probe, met_by_empty) == Strength::None {
+    if probe_spec::best_strength(probe, met_by_empty) == Strength::None {
         let detail = "the probe expects no more than an exit code".to_owned();
         return Err(Refusal {
             rule: Rule::NoExpectation,
@@ -61,17 +61,6 @@ pub fn provable(
         });
     }
     Ok(())
-}
-
-/// How much a probe shows if every expectation is met.
-fn best_strength(probe: &Probe, met_by_empty: &[bool]) -> Strength {
-    let met: Vec<Judgement> = (met_by_empty.iter())
-        .map(|empty| Judgement {
-            met: true,
-            met_by_empty: *empty,
-        })
-        .collect();
-    probe_spec::strength(probe, &met)
 }
 
 /// Records a verified claim, with the observations that bracket its proof.
@@ -223,6 +212,7 @@ fn flag_need(state: &State, session: Seq, axis: AxisName) -> FlagNeed {
     }
 }
 
+/// Why a provisional claim is not worth keeping, if it is not.
 fn discard_why(
     pen: &Pen<'_>,
     session: Seq,
@@ -231,13 +221,13 @@ fn discard_why(
     derivation: &Value,
     step: Option<&Step>,
 ) -> Option<DiscardWhy> {
-    if is_blank(derivation.as_str()) {
+    if !rules_claims::is_derived(derivation) {
         return Some(DiscardWhy::NoDerivation);
     }
     let Some(step) = step else {
         return Some(DiscardWhy::NoStep);
     };
-    if best_strength(&step.probe, &step.met_by_empty) == Strength::None {
+    if rules_claims::is_vacuous(&step.probe, &step.met_by_empty) {
         return Some(DiscardWhy::VacuousStep);
     }
     let asked = Asked::AtHead { time: pen.time() };

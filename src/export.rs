@@ -11,9 +11,10 @@
 //! byte for byte what went out, whether it is a good event or not. Nothing in the header is
 //! believed: a [`Reader`] recomputes all of it. Base64 is that of RFC 4648 section 4, padded.
 
-use crate::format::SIGNATURE_BYTES;
 use crate::hash::{self, SALT_BYTES};
-use crate::types::{Digest, Head, HeadLine, Leaf, LedgerId, hex, parse_hex};
+use crate::types::{
+    CAPTURE_BYTES_MAX, Digest, Head, HeadLine, Leaf, LedgerId, SIGNATURE_BYTES, hex, parse_hex,
+};
 use base64ct::{Base64, Encoding};
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +22,6 @@ use serde::{Deserialize, Serialize};
 pub const HEADER_BEGINS: &[u8] = br#"{"count":"#;
 /// The name of this format, in the header.
 pub const FORMAT: &str = "handoff-ledger-export/v1";
-/// Most bytes that one capture keeps.
-pub const CAPTURE_BYTES_MAX: usize = 65_536;
 /// Longest line, in bytes, its line feed included: that of the largest capture.
 pub const LINE_BYTES_MAX: usize = CAPTURE_BYTES_MAX.div_ceil(3) * 4 + 256;
 

@@ -5,18 +5,14 @@
 //! booleans and integers), and nothing is ever re-serialised in order to verify.
 
 use crate::event::{Body, Event, FORMAT_VERSION, Unknown};
-use crate::types::{INTEGER_MAX, Leaf, PublicKey, Seq, Time};
+use crate::types::{INTEGER_MAX, Leaf, PublicKey, RECORD_BYTES_MAX, SIGNATURE_BYTES, Seq, Time};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Bytes of an Ed25519 signature, with which a record begins (RFC 8032 section 5.1.6).
-pub const SIGNATURE_BYTES: usize = 64;
-/// Longest record, signature and event bytes.
-pub const RECORD_BYTES_MAX: usize = 65_535;
-/// Longest event.
+/// Longest event, in bytes.
 pub const EVENT_BYTES_MAX: usize = RECORD_BYTES_MAX - SIGNATURE_BYTES;
 /// Deepest nesting of arrays and objects in the body of an event of unknown kind.
 pub const DEPTH_MAX: usize = 32;

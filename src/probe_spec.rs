@@ -8,7 +8,9 @@ pub use crate::comparator::Comparator;
 pub use crate::env_name::EnvName;
 pub use crate::expectation::{Expectation, Extraction, Pattern, Pointer, met_by_empty};
 pub use crate::outcome::{Committed, FileDigest, Judgement, Outcome, OutputCommitment, Outputs};
-pub use crate::success::{Strength, expected_exit, is_successful, recomputable, strength};
+pub use crate::success::{
+    Strength, best_strength, expected_exit, is_successful, recomputable, strength,
+};
 pub use crate::vacuous::is_constant;
 pub use crate::version::Requirement;
 

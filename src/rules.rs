@@ -16,7 +16,7 @@ use crate::refusal::{Refusal, Rule, refuse, require};
 use crate::rules_claims;
 use crate::rules_evidence;
 use crate::state::State;
-use crate::types::{PublicKey, Seq};
+use crate::types::Seq;
 
 /// How many seals of a session may bind something else than its boundary. Each takes a look at all
 /// that the session said.
@@ -211,12 +211,8 @@ pub(crate) fn session(state: &State, seq: Seq) -> Result<&Session, Refusal> {
     }
 }
 
-fn root(state: &State) -> Option<PublicKey> {
-    state.ledger().map(|ledger| ledger.root)
-}
-
 fn root_only(state: &State, event: &Event) -> Result<(), Refusal> {
-    require(root(state) == Some(event.key), Rule::RootOnly, || {
+    require(state.root() == Some(event.key), Rule::RootOnly, || {
         format!("{} of this kind takes the root key", event.body.kind())
     })
 }
@@ -264,7 +260,7 @@ fn revoke(state: &State, event: &Event, body: &KeyRevoked) -> Result<(), Refusal
             format!("key {} was never authorised", body.key.short()),
         );
     };
-    let is_root = root(state) == Some(body.key);
+    let is_root = state.root() == Some(body.key);
     require(!is_root, Rule::RootIrrevocable, || {
         "the root is never revoked".into()
     })?;
@@ -277,7 +273,7 @@ fn revoke(state: &State, event: &Event, body: &KeyRevoked) -> Result<(), Refusal
     require(in_the_past, Rule::CompromisedSince, || {
         "compromised_since lies after the revocation".into()
     })?;
-    let by_root = root(state) == Some(event.key);
+    let by_root = state.root() == Some(event.key);
     require(
         by_root || may_revoke_again(key, body),
         Rule::CompromisedSince,

@@ -7,12 +7,12 @@ use crate::event::{
 use crate::facts::{Fact, Support};
 use crate::judge::{self, Asked, Judge};
 use crate::observation;
-use crate::probe_spec::{self, Judgement, Strength};
+use crate::probe_spec::{self, Probe, Strength};
 use crate::refusal::{Refusal, Rule, refuse, require};
 use crate::resolve::{Resolved, resolve};
 use crate::rules_evidence::{bracketed, dangling, evidence, is_latest, own_receipt};
 use crate::state::State;
-use crate::types::{ClaimId, Digest, PublicKey, Seq, Text};
+use crate::types::{ClaimId, Digest, PublicKey, Seq, Text, Value, is_blank};
 
 /// Rule 3: a verified claim rests on successful receipts, and on axes held around them.
 pub(crate) fn verified(state: &State, event: &Event, body: &ClaimVerified) -> Result<(), Refusal> {
@@ -180,11 +180,9 @@ pub(crate) fn flagged(state: &State, event: &Event, body: &ClaimFlagged) -> Resu
             ),
         );
     }
-    require(
-        !crate::types::is_blank(body.derivation.as_str()),
-        Rule::NoDerivation,
-        || "a flag without derivation is speculation".into(),
-    )?;
+    require(is_derived(&body.derivation), Rule::NoDerivation, || {
+        "a flag without derivation is speculation".into()
+    })?;
     require(
         body.step.digest() == body.step_digest,
         Rule::ProbeDigest,
@@ -198,7 +196,8 @@ pub(crate) fn flagged(state: &State, event: &Event, body: &ClaimFlagged) -> Resu
             || "met_by_empty is not what the expectation says".into(),
         )?;
     }
-    require(!is_vacuous(body), Rule::Vacuous, || {
+    let vacuous = is_vacuous(&body.step, &body.met_by_empty);
+    require(!vacuous, Rule::Vacuous, || {
         "the step cannot fail, or expects nothing that empty output would not meet".into()
     })?;
     let directive = (&body.directive.do_not_act_on, body.directive.until_probe);
@@ -224,16 +223,14 @@ pub(crate) fn flagged(state: &State, event: &Event, body: &ClaimFlagged) -> Resu
     }
 }
 
-/// Whether a flag's step is a constant command or shows nothing if it succeeds.
-fn is_vacuous(body: &ClaimFlagged) -> bool {
-    let met = body.met_by_empty.iter();
-    let met: Vec<Judgement> = met
-        .map(|empty| Judgement {
-            met: true,
-            met_by_empty: *empty,
-        })
-        .collect();
-    probe_spec::is_constant(&body.step) || probe_spec::strength(&body.step, &met) == Strength::None
+/// Rule 7: whether a flag says how it was derived.
+pub(crate) fn is_derived(derivation: &Value) -> bool {
+    !is_blank(derivation.as_str())
+}
+
+/// Rule 7: whether a step is a constant command, or shows nothing even if it succeeds.
+pub(crate) fn is_vacuous(step: &Probe, met_by_empty: &[bool]) -> bool {
+    probe_spec::best_strength(step, met_by_empty) == Strength::None
 }
 
 /// A flag names an axis as it was known when flagged.

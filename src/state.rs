@@ -85,6 +85,11 @@ impl State {
         self.ledger.as_ref()
     }
 
+    /// The key that signed event 0.
+    pub fn root(&self) -> Option<PublicKey> {
+        self.ledger.as_ref().map(|ledger| ledger.root)
+    }
+
     /// The upgrade beyond which this program cannot judge, if there is one.
     pub fn undetermined(&self) -> Option<Seq> {
         self.undetermined

@@ -112,6 +112,18 @@ pub fn strength(probe: &Probe, judgements: &[Judgement]) -> Strength {
     }
 }
 
+/// How much a probe says at best: if it is successful, and every expectation was met. Per
+/// expectation `met_by_empty` says whether empty output meets it.
+pub fn best_strength(probe: &Probe, met_by_empty: &[bool]) -> Strength {
+    let met: Vec<Judgement> = (met_by_empty.iter())
+        .map(|empty| Judgement {
+            met: true,
+            met_by_empty: *empty,
+        })
+        .collect();
+    strength(probe, &met)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,12 @@ pub const INTEGER_MAX: u64 = 9_007_199_254_740_991;
 pub const TEXT_BYTES_MAX: usize = 4096;
 /// Longest name, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;
+/// Bytes of a record's signature, which it begins with (RFC 8032 section 5.1.6).
+pub const SIGNATURE_BYTES: usize = 64;
+/// Largest record, in bytes: its signature and its event.
+pub const RECORD_BYTES_MAX: usize = 65_535;
+/// Most of a captured output that is kept under one commitment, in bytes.
+pub const CAPTURE_BYTES_MAX: usize = 65_536;
 
 /// Why a text is not a value of one of this module's types.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -281,7 +281,7 @@ impl Verifier {
             root: self.tree.root(),
             signer: Signer {
                 basis,
-                root_key: self.state.ledger().map(|ledger| ledger.root),
+                root_key: self.state.root(),
             },
             end,
             faults: self.faults,

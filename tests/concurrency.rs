@@ -10,7 +10,7 @@
 mod machine;
 
 use handoff_ledger::types::{LedgerId, Seq};
-use machine::{Answer, Machine, PATIENCE, Person, head};
+use machine::{Answer, Machine, OS_AXIS, PATIENCE, Person, head};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -45,14 +45,7 @@ fn work(person: &Person, writer: u8) -> Vec<Answer> {
         answers.push(person.run(&with_session));
     };
     run(&["probe", "--expect", "value=4", "--", "cat", "answer"]);
-    run(&[
-        "axis",
-        "os",
-        "--class",
-        "execution_topology",
-        "--check",
-        "os",
-    ]);
+    run(&OS_AXIS);
     run(&[
         "claim",
         &agent,
@@ -359,14 +352,7 @@ fn of_an_append_and_the_seal_of_its_session_the_order_decides() {
     for _ in 0..6 {
         let session = root.opens("agent");
         let in_session = ["--session", session.as_str()];
-        let axis = [
-            "axis",
-            "os",
-            "--class",
-            "execution_topology",
-            "--check",
-            "os",
-        ];
+        let axis = OS_AXIS;
         root.does(&[&in_session[..], &axis].concat());
         root.does(&[&in_session[..], &["ambient", "--none"]].concat());
         let seal = [&in_session[..], &["seal"]].concat();

@@ -11,11 +11,12 @@
 
 mod cli_support;
 
+use cli_support::tampering::without_triggers;
 use cli_support::{Agent, Machine, code};
 use handoff_ledger::hash;
 use handoff_ledger::store::sqlite::{SqliteLedger, WAIT};
-use handoff_ledger::store::{CAPTURE_BYTES_MAX, Capture, Read, Record, Store, StoreError};
-use handoff_ledger::types::Digest;
+use handoff_ledger::store::{Capture, Read, Record, Store, StoreError};
+use handoff_ledger::types::{CAPTURE_BYTES_MAX, Digest};
 use rusqlite::Connection;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -375,24 +376,9 @@ fn take(ledger: &Path, commitment: &str) {
     assert_eq!(unguarded(ledger, &delete), 1);
 }
 
-/// Does what the file's triggers refuse, and leaves them as they were.
+/// Does what the file's triggers refuse; how many rows it changed.
 fn unguarded(ledger: &Path, sql: &str) -> usize {
-    let file = Connection::open(ledger).unwrap();
-    let triggers: Vec<(String, String)> = file
-        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
-        .unwrap()
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
-    for (name, _) in &triggers {
-        file.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
-    }
-    let changed = file.execute(sql, []).unwrap();
-    for (_, sql) in &triggers {
-        file.execute_batch(sql).unwrap();
-    }
-    changed
+    without_triggers(ledger, |file| file.execute(sql, []).unwrap())
 }
 
 #[test]

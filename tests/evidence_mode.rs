@@ -11,7 +11,7 @@ use handoff_ledger::store::sqlite::SqliteLedger;
 use handoff_ledger::store::{Record, Store as _, Transaction};
 use handoff_ledger::types::Seq;
 use handoff_ledger::verify::{Basis, Outside, Verification, Verifier};
-use machine::{Answer, Machine, Person};
+use machine::{Answer, Handed, Machine, Person};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -40,38 +40,15 @@ impl Case {
     fn new() -> Case {
         let (machine, owner) = Machine::with_ledger();
         owner.opens("first");
-        for words in [
-            &[
-                "axis",
-                "os",
-                "--class",
-                "execution_topology",
-                "--check",
-                "os",
-            ][..],
-            &[
-                "claim",
-                "good",
-                "it is good",
-                "--needs",
-                "os",
-                "--expect",
-                "value=4",
-                "--",
-                "cat",
-                "answer",
-            ],
-            &["ambient", "--none"],
-            &["seal"],
-        ] {
-            owner.does(words);
-        }
-        let auditor = machine.person("auditor");
-        let folder = machine.project.parent().unwrap().join("handed");
-        std::fs::create_dir(&folder).unwrap();
-        let file = folder.join("copy.db");
-        std::fs::copy(machine.file(), &file).unwrap();
-        let root = owner.key().public().to_string();
+        owner.concludes_good();
+        owner.does(&["ambient", "--none"]);
+        owner.does(&["seal"]);
+        let Handed {
+            auditor,
+            folder,
+            file,
+            root,
+        } = machine.hands_over(&owner);
         Case {
             machine,
             owner,

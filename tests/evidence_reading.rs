@@ -4,15 +4,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod machine;
+#[path = "cli_support/tampering.rs"]
+mod tampering;
 
-use machine::{Answer, Machine, Person};
+use machine::{Answer, Handed, Machine, Person};
 use rusqlite::Connection;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-const PAGE: usize = 16_384;
+use tampering::{PAGE, journal};
 
 /// A ledger of somebody's with a claim that is admissible in its last session, which is open.
 struct Case {
@@ -29,18 +30,13 @@ impl Case {
     fn new() -> Case {
         let (machine, owner) = Machine::with_ledger();
         let session = owner.opens("first");
-        let axis = ["--class", "execution_topology", "--check", "os"];
-        owner.does(&[&["axis", "os"], &axis[..]].concat());
-        let proof = [
-            "--needs", "os", "--expect", "value=4", "--", "cat", "answer",
-        ];
-        owner.does(&[&["claim", "good", "it is good"], &proof[..]].concat());
-        let auditor = machine.person("auditor");
-        let folder = machine.project.parent().unwrap().join("handed");
-        std::fs::create_dir(&folder).unwrap();
-        let file = folder.join("copy.db");
-        std::fs::copy(machine.file(), &file).unwrap();
-        let root = owner.key().public().to_string();
+        owner.concludes_good();
+        let Handed {
+            auditor,
+            folder,
+            file,
+            root,
+        } = machine.hands_over(&owner);
         Case {
             machine,
             owner,
@@ -83,29 +79,6 @@ fn below(folder: &Path, files: &mut BTreeMap<PathBuf, (u64, Vec<u8>)>) {
             files.insert(path.clone(), (found.ino(), std::fs::read(&path).unwrap()));
         }
     }
-}
-
-/// A rollback journal that turns a file into `old` (SQLite file format, section 3).
-fn journal(old: &[u8]) -> Vec<u8> {
-    let pages = u32::try_from(old.len() / PAGE).unwrap();
-    let nonce: u32 = 0x1234_5678;
-    let mut journal = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-    for number in [pages, nonce, pages, 512, u32::try_from(PAGE).unwrap()] {
-        journal.extend(number.to_be_bytes());
-    }
-    journal.resize(512, 0);
-    for (number, page) in (1_u32..).zip(old.chunks(PAGE)) {
-        journal.extend(number.to_be_bytes());
-        journal.extend(page);
-        let mut sum = nonce;
-        let mut at = PAGE - 200;
-        while at > 0 {
-            sum = sum.wrapping_add(u32::from(page[at]));
-            at = at.saturating_sub(200);
-        }
-        journal.extend(sum.to_be_bytes());
-    }
-    journal
 }
 
 /// Changes a file's bytes wherever they first spell `from`.

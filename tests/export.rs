@@ -8,12 +8,12 @@
 )]
 
 use handoff_ledger::export::{
-    CAPTURE_BYTES_MAX, ExportError, ExportedCapture, LINE_BYTES_MAX, Line, Reader, capture_line,
-    event_line, header,
+    ExportError, ExportedCapture, LINE_BYTES_MAX, Line, Reader, capture_line, event_line, header,
 };
-use handoff_ledger::format::{RECORD_BYTES_MAX, SIGNATURE_BYTES};
 use handoff_ledger::hash::{self, SALT_BYTES};
-use handoff_ledger::types::{Head, Leaf, LedgerId, Seq};
+use handoff_ledger::types::{
+    CAPTURE_BYTES_MAX, Head, Leaf, LedgerId, RECORD_BYTES_MAX, SIGNATURE_BYTES, Seq,
+};
 
 fn record(event: &str) -> Vec<u8> {
     let mut record = vec![7; SIGNATURE_BYTES];

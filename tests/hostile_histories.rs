@@ -201,14 +201,21 @@ fn many_ids_of_one_statement() {
     assert_eq!(scene.result(), "verified 0");
 }
 
+/// Such a claim of an id and a statement of its own.
+fn numbered(claim: &ClaimVerified, number: usize) -> ClaimVerified {
+    ClaimVerified {
+        claim: format!("id-{number}").parse().unwrap(),
+        statement: format!("statement {number}").parse().unwrap(),
+        ..claim.clone()
+    }
+}
+
 #[test]
 fn many_claims_each_derived_from_the_one_before() {
     let scene = Scene::new();
     let claim = scene.claim();
     scene.add(|number, _| {
-        let mut next = claim.clone();
-        next.claim = format!("id-{number}").parse().unwrap();
-        next.statement = format!("statement {number}").parse().unwrap();
+        let mut next = numbered(&claim, number);
         let before = match number {
             0 => "good".to_owned(),
             number => format!("id-{}", number - 1),
@@ -226,9 +233,7 @@ fn many_claims_each_derived_from_many() {
     let scene = Scene::new();
     let claim = scene.claim();
     scene.add(|number, _| {
-        let mut next = claim.clone();
-        next.claim = format!("id-{number}").parse().unwrap();
-        next.statement = format!("statement {number}").parse().unwrap();
+        let mut next = numbered(&claim, number);
         let before = (number.min(500) / 2..number.min(500)).map(|it| format!("id-{it}"));
         next.from = Ascending::from_unordered(before.map(|it| it.parse().unwrap()));
         next.into()

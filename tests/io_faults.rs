@@ -15,7 +15,7 @@ mod trace;
 
 use handoff_ledger::store::{Read, Record};
 use handoff_ledger::types::Seq;
-use machine::{Machine, Person};
+use machine::{Machine, OS_AXIS, Person};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -270,14 +270,7 @@ impl Task for Seal {
     fn prepare(&mut self) {
         self.0.session = self.0.root.opens("agent");
         let in_session = ["--session", &self.0.session];
-        let axis = [
-            "axis",
-            "os",
-            "--class",
-            "execution_topology",
-            "--check",
-            "os",
-        ];
+        let axis = OS_AXIS;
         self.0.root.does(&[&in_session[..], &axis].concat());
         self.0
             .root

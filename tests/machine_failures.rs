@@ -13,7 +13,7 @@ mod trace;
 
 use handoff_ledger::store::{Read, Record};
 use handoff_ledger::types::Seq;
-use machine::{Answer, Machine, Person};
+use machine::{Answer, Machine, OS_AXIS, Person};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use trace::{can_trace, traced};
@@ -228,14 +228,7 @@ fn a_shortage_records_nothing_and_a_retry_records_once() {
     let step = ["--expect", "value=4", "--", project.program()];
     let flag = ["flag", "flagged", "it is 4", "--because", "it was"];
     project.does(&[&flag[..], &independent, &step].concat());
-    let axis = [
-        "axis",
-        "os",
-        "--class",
-        "execution_topology",
-        "--check",
-        "os",
-    ];
+    let axis = OS_AXIS;
     let claim = ["claim", "claimed", "it is four"];
     let claim = [&claim[..], &independent, &step].concat();
     let probe = [&["probe"], &step[..]].concat();

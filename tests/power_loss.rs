@@ -26,7 +26,7 @@ use handoff_ledger::store::StoreError;
 use handoff_ledger::store::index::IndexFile;
 use handoff_ledger::store::sqlite::SqliteLedger;
 use handoff_ledger::types::{LedgerId, Seq};
-use machine::{Answer, Machine, PATIENCE, Person, head};
+use machine::{Answer, Machine, OS_AXIS, PATIENCE, Person, head};
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -353,14 +353,7 @@ fn life(machine: &Machine, root: &Person) -> Recording {
     let commands = [
         root.command(&["init"]),
         root.command(&["session", "open", "--agent", "first"]),
-        in_session(&[
-            "axis",
-            "os",
-            "--class",
-            "execution_topology",
-            "--check",
-            "os",
-        ]),
+        in_session(&OS_AXIS),
         in_session(&[&flag[..], &independent, &proof].concat()),
         in_session(&[&["promote", "sum"][..], &independent].concat()),
         in_session(&["ambient", "--none"]),

@@ -3,8 +3,9 @@
 // The lint exempts test functions, not what they call.
 #![allow(clippy::unwrap_used)]
 
-use handoff_ledger::probe::{KEPT_BYTES_MAX, Observation, Surroundings, run};
+use handoff_ledger::probe::{Observation, Surroundings, run};
 use handoff_ledger::probe_spec::{Definition, Outcome, Probe};
+use handoff_ledger::types::CAPTURE_BYTES_MAX;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -157,7 +158,7 @@ fn endless_output_is_bounded_in_memory_and_killed_at_the_timeout() {
     assert_eq!(seen.outcome, Outcome::TimedOut);
     let outputs = seen.outputs.unwrap();
     for stream in [&outputs.stdout, &outputs.stderr] {
-        assert_eq!(stream.kept.len(), KEPT_BYTES_MAX);
+        assert_eq!(stream.kept.len(), CAPTURE_BYTES_MAX);
         assert!(stream.commitment.whole.length > 1_000_000);
         assert!(stream.whole().is_none());
     }

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod machine;
+#[path = "cli_support/tampering.rs"]
+mod tampering;
 
 use handoff_ledger::event::{AmbientDeclared, Body, Event};
 use handoff_ledger::format;
@@ -13,8 +15,7 @@ use handoff_ledger::types::{Leaf, Seq};
 use machine::{Machine, Person, head};
 use rusqlite::Connection;
 use std::path::PathBuf;
-
-const PAGE: usize = 16_384;
+use tampering::{PAGE, journal, without_triggers};
 
 /// A ledger of which an older copy was kept.
 struct Case {
@@ -107,29 +108,6 @@ impl Case {
     fn lose_view(&self) {
         std::fs::remove_file(self.view()).unwrap();
     }
-}
-
-/// A rollback journal that turns a file into `old` (SQLite file format, section 3).
-fn journal(old: &[u8]) -> Vec<u8> {
-    let pages = u32::try_from(old.len() / PAGE).unwrap();
-    let nonce: u32 = 0x1234_5678;
-    let mut journal = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-    for number in [pages, nonce, pages, 512, u32::try_from(PAGE).unwrap()] {
-        journal.extend(number.to_be_bytes());
-    }
-    journal.resize(512, 0);
-    for (number, page) in (1_u32..).zip(old.chunks(PAGE)) {
-        journal.extend(number.to_be_bytes());
-        journal.extend(page);
-        let mut sum = nonce;
-        let mut at = PAGE - 200;
-        while at > 0 {
-            sum = sum.wrapping_add(u32::from(page[at]));
-            at = at.saturating_sub(200);
-        }
-        journal.extend(sum.to_be_bytes());
-    }
-    journal
 }
 
 #[test]
@@ -418,37 +396,17 @@ fn what_was_replaced_below_the_head_is_not_trusted_because_something_was_appende
 /// Replaces a record behind the triggers' back, and leaves the schema as it was.
 fn replace(machine: &Machine, seq: Seq, record: &Record) {
     let row = i64::try_from(seq.0).unwrap();
-    let changed = without_triggers(machine, |file| {
+    let changed = without_triggers(&machine.file(), |file| {
         let sql = "UPDATE event SET record = ?2 WHERE seq = ?1";
         file.execute(sql, (row, &record.0)).unwrap()
     });
     assert_eq!(changed, 1);
 }
 
-/// Does something to the file behind the triggers' back, and leaves the schema as it was.
-fn without_triggers<T>(machine: &Machine, work: impl FnOnce(&Connection) -> T) -> T {
-    let file = Connection::open(machine.file()).unwrap();
-    let triggers: Vec<(String, String)> = file
-        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid")
-        .unwrap()
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
-    for (name, _) in &triggers {
-        file.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
-    }
-    let done = work(&file);
-    for (_, sql) in &triggers {
-        file.execute_batch(sql).unwrap();
-    }
-    done
-}
-
 #[test]
 fn an_own_ledger_of_which_nothing_is_left_is_a_rollback() {
     let case = Case::new();
-    without_triggers(&case.machine, |file| {
+    without_triggers(&case.machine.file(), |file| {
         file.execute("DELETE FROM event", []).unwrap()
     });
     let file = case.machine.file();

@@ -5,11 +5,8 @@
 use handoff_ledger::hash;
 use handoff_ledger::store::memory::MemoryLedger;
 use handoff_ledger::store::sqlite::{SqliteLedger, WAIT};
-use handoff_ledger::store::{
-    CAPTURE_BYTES_MAX, Capture, Oversized, RECORD_BYTES_MAX, Read, Record, Store, StoreError,
-    Transaction,
-};
-use handoff_ledger::types::{Digest, INTEGER_MAX, Seq};
+use handoff_ledger::store::{Capture, Oversized, Read, Record, Store, StoreError, Transaction};
+use handoff_ledger::types::{CAPTURE_BYTES_MAX, Digest, INTEGER_MAX, RECORD_BYTES_MAX, Seq};
 
 fn record(text: &str) -> Record {
     Record(text.as_bytes().to_vec())

@@ -9,6 +9,8 @@
 )]
 
 mod machine;
+#[path = "cli_support/tampering.rs"]
+mod tampering;
 
 use handoff_ledger::event::{
     AmbientDeclared, Body, ClaimVerified, Event, SessionAbandoned, SessionOpened,
@@ -17,10 +19,11 @@ use handoff_ledger::format;
 use handoff_ledger::key::SigningKey;
 use handoff_ledger::store::{Read, Record, Store, StoreError, Transaction};
 use handoff_ledger::types::{Ascending, Digest, Leaf, Seq, Time};
-use machine::{Answer, Machine, Person, head};
+use machine::{Answer, Machine, OS_AXIS, Person, head};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use tampering::without_triggers;
 
 /// A handoff in the middle: session 1 is sealed with a claim that it retracted, its successor has
 /// reverified and not ended yet.
@@ -44,14 +47,7 @@ impl Handoff {
         let first = root.opens("first");
         let says =
             |arguments: &[&str]| root.does(&[&["--session", first.as_str()], arguments].concat());
-        says(&[
-            "axis",
-            "os",
-            "--class",
-            "execution_topology",
-            "--check",
-            "os",
-        ]);
+        says(&OS_AXIS);
         let version = ["--", "cat", "version"];
         let axis = ["axis", "version", "--class", "dependency_version"];
         says(&[axis.as_slice(), &version].concat());
@@ -182,37 +178,15 @@ impl Handoff {
         self.machine.store().get(seq).unwrap().unwrap()
     }
 
-    /// Changes rows behind the triggers' back, and leaves the schema as it was.
-    fn forge(&self, change: impl FnOnce(&Connection)) {
-        let connection = Connection::open(self.machine.file()).unwrap();
-        let triggers: Vec<(String, String)> = connection
-            .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid")
-            .unwrap()
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-            .unwrap()
-            .map(Result::unwrap)
-            .collect();
-        assert!(!triggers.is_empty());
-        for (name, _) in &triggers {
-            connection
-                .execute_batch(&format!("DROP TRIGGER {name}"))
-                .unwrap();
-        }
-        change(&connection);
-        for (_, sql) in &triggers {
-            connection.execute_batch(sql).unwrap();
-        }
-    }
-
     fn delete(&self, condition: &str) {
-        self.forge(|connection| {
+        without_triggers(&self.machine.file(), |connection| {
             let sql = format!("DELETE FROM event WHERE {condition}");
             assert!(connection.execute(&sql, []).unwrap() > 0);
         });
     }
 
     fn replace(&self, seq: Seq, record: &Record) {
-        self.forge(|connection| {
+        without_triggers(&self.machine.file(), |connection| {
             let sql = "UPDATE event SET record = ?2 WHERE seq = ?1";
             assert_eq!(
                 connection

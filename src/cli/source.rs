@@ -8,6 +8,7 @@ pub use walk::walk;
 
 use super::report::Failure;
 use crate::append::LedgerError;
+use crate::catch_up::BATCH;
 use crate::export::{HEADER_BEGINS, Line};
 use crate::home::folders::Folders;
 use crate::home::view::{self, ViewError};
@@ -21,9 +22,6 @@ use std::fs::File;
 use std::io::{Read as _, Seek};
 use std::path::Path;
 use std::time::Duration;
-
-/// How many records are read at a time, so that no writer waits for a reader.
-const BATCH: usize = 1024;
 
 /// A ledger file, opened.
 pub enum Source {

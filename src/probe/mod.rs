@@ -15,7 +15,7 @@ mod schema;
 
 pub use extract::{ExpressionError, check_expressions, met_by_empty_output};
 pub use files::file_digests;
-pub use output::{Captured, CapturedStream, KEPT_BYTES_MAX};
+pub use output::{Captured, CapturedStream};
 
 use crate::probe_spec::{FileDigest, Judgement, Outcome, Probe};
 use std::path::{Path, PathBuf};

@@ -2,15 +2,15 @@
 
 use crate::hash::{self, Running, SALT_BYTES};
 use crate::probe_spec::{Committed, OutputCommitment, Outputs};
-use crate::types::Digest;
+use crate::types::{CAPTURE_BYTES_MAX, Digest};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Most bytes of a stream that are kept: all of it, or half from its start and half from its end.
-pub const KEPT_BYTES_MAX: usize = 2 * HALF_BYTES;
-const HALF_BYTES: usize = 32 * 1024;
+/// Of a stream that printed more than is kept, half of that is kept from its start and half from
+/// its end.
+const HALF_BYTES: usize = CAPTURE_BYTES_MAX / 2;
 /// Bytes that are read at a time: what a pipe holds.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -36,7 +36,7 @@ impl Captured {
 /// What one stream printed.
 #[derive(Debug, Clone)]
 pub struct CapturedStream {
-    /// The kept bytes: all, or if there were more than [`KEPT_BYTES_MAX`], the first half of that
+    /// The kept bytes: all, or if there were more than [`CAPTURE_BYTES_MAX`], the first half of that
     /// many followed by the last half.
     pub kept: Vec<u8>,
     /// The salt of both commitments.
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn all_is_kept_up_to_the_limit() {
-        let all: Vec<u8> = (0..=u8::MAX).cycle().take(KEPT_BYTES_MAX).collect();
+        let all: Vec<u8> = (0..=u8::MAX).cycle().take(CAPTURE_BYTES_MAX).collect();
         let (one, two) = all.split_at(40_000);
         let stream = captured(&[one, two]);
         assert_eq!(stream.whole(), Some(all.as_slice()));

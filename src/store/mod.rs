@@ -18,17 +18,10 @@ mod rows;
 mod schema;
 
 use crate::hash::{self, SALT_BYTES};
-use crate::types::{Digest, Leaf, Seq};
+use crate::types::{CAPTURE_BYTES_MAX, Digest, Leaf, RECORD_BYTES_MAX, SIGNATURE_BYTES, Seq};
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-
-/// Largest record, in bytes (section 3).
-pub const RECORD_BYTES_MAX: usize = 65_535;
-/// Length of the signature that a record starts with, in bytes (RFC 8032 section 5.1.6).
-pub const SIGNATURE_BYTES: usize = 64;
-/// Most captured output that is kept under one commitment, in bytes.
-pub const CAPTURE_BYTES_MAX: usize = 65_536;
 
 /// A signature and the event bytes it is over, as stored; not necessarily well-formed.
 #[derive(Clone, Debug, PartialEq, Eq)]

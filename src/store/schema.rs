@@ -2,6 +2,7 @@
 
 use super::StoreError;
 use super::rows::fault;
+use crate::types::CAPTURE_BYTES_MAX;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
@@ -26,7 +27,7 @@ const MALFORMED: &str = "malformed database schema";
 const QUOTED_CHARACTERS_MAX: usize = 300;
 
 /// Largest value or row, in bytes: a capture at its largest, with room for the row around it.
-const LIMIT_LENGTH: i32 = 65_536 + 4096;
+const LIMIT_LENGTH: usize = CAPTURE_BYTES_MAX + 4096;
 /// Longest statement, in bytes; the schema's are read back through the parser.
 const LIMIT_SQL_LENGTH: i32 = 16_384;
 /// Most tables, indexes and triggers. Ours are fewer; a hostile file's do not all get parsed.
@@ -176,7 +177,10 @@ pub(super) fn connect(
 fn harden(connection: &Connection, wait: Duration) -> Result<(), rusqlite::Error> {
     connection.busy_timeout(wait)?;
     for (limit, most) in [
-        (Limit::SQLITE_LIMIT_LENGTH, LIMIT_LENGTH),
+        (
+            Limit::SQLITE_LIMIT_LENGTH,
+            i32::try_from(LIMIT_LENGTH).unwrap_or(i32::MAX),
+        ),
         (Limit::SQLITE_LIMIT_SQL_LENGTH, LIMIT_SQL_LENGTH),
         (Limit::SQLITE_LIMIT_SCHEMA, LIMIT_SCHEMA),
         (Limit::SQLITE_LIMIT_EXPR_DEPTH, LIMIT_EXPRESSION_DEPTH),

@@ -12,6 +12,7 @@
 
 pub mod forge;
 pub mod next;
+pub mod tampering;
 
 use handoff_ledger::home::keys;
 use handoff_ledger::key::SigningKey;

@@ -31,6 +31,7 @@ use handoff_ledger::event::KINDS;
 use handoff_ledger::export::{Line, Reader};
 use handoff_ledger::format;
 use handoff_ledger::refusal::Rule;
+use handoff_ledger::types::SIGNATURE_BYTES;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use vector::{Outcomes, Vector};
@@ -134,7 +135,7 @@ fn every_kind_stands_in_a_lawful_vector() {
         let mut reader = Reader::new();
         for line in lines.split_inclusive('\n') {
             if let Line::Record(record) = reader.line(line.as_bytes()).unwrap() {
-                let event = format::decode(&record[format::SIGNATURE_BYTES..]).unwrap();
+                let event = format::decode(&record[SIGNATURE_BYTES..]).unwrap();
                 seen.insert(event.body.kind().to_owned());
             }
         }

@@ -14,13 +14,13 @@ use crate::judge::{Judged, Way, judge};
 use handoff_ledger::chain::{self, FaultKind, Walk};
 use handoff_ledger::event::Event;
 use handoff_ledger::export::{self, ExportedCapture, Line, Reader};
-use handoff_ledger::format::{self, DecodeError, SIGNATURE_BYTES};
+use handoff_ledger::format::{self, DecodeError};
 use handoff_ledger::hash;
 use handoff_ledger::home::key_text::{self, KeyTextError};
 use handoff_ledger::judge::{Asked, Judge};
 use handoff_ledger::key::{self, SigningKey};
 use handoff_ledger::state::State;
-use handoff_ledger::types::{Leaf, PublicKey, Seq};
+use handoff_ledger::types::{Leaf, PublicKey, SIGNATURE_BYTES, Seq};
 use std::collections::BTreeSet;
 use std::path::Path;
 

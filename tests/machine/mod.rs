@@ -25,6 +25,16 @@ use std::time::Duration;
 /// How long a command of a test may wait for a lock: the machine that runs the tests may be busy.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Records an axis that is held wherever the tests run.
+pub const OS_AXIS: [&str; 6] = [
+    "axis",
+    "os",
+    "--class",
+    "execution_topology",
+    "--check",
+    "os",
+];
+
 /// A scratch folder with a project in it, and a first person who may own its ledger.
 pub struct Machine {
     scratch: tempfile::TempDir,
@@ -37,6 +47,16 @@ pub struct Machine {
 pub struct Person {
     pub home: PathBuf,
     project: PathBuf,
+}
+
+/// A copy of a ledger in somebody else's hands.
+pub struct Handed {
+    pub auditor: Person,
+    /// Where the copy is.
+    pub folder: PathBuf,
+    pub file: PathBuf,
+    /// The key that the ledger's owner would give.
+    pub root: String,
 }
 
 /// What a command answered.
@@ -71,6 +91,20 @@ impl Machine {
         Person {
             home,
             project: self.project.clone(),
+        }
+    }
+
+    /// Copies the ledger of `owner` to a folder elsewhere, for an auditor who knows nothing of it.
+    pub fn hands_over(&self, owner: &Person) -> Handed {
+        let folder = self.scratch.path().join("handed");
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join("copy.db");
+        std::fs::copy(self.file(), &file).unwrap();
+        Handed {
+            auditor: self.person("auditor"),
+            folder,
+            file,
+            root: owner.key().public().to_string(),
         }
     }
 
@@ -171,6 +205,23 @@ impl Person {
     /// Opens a session that inherits nothing in particular, and returns its number.
     pub fn opens(&self, agent: &str) -> String {
         self.does(&["session", "open", "--agent", agent])["session"].to_string()
+    }
+
+    /// Records the claim `good`, which needs the axis `os`.
+    pub fn concludes_good(&self) {
+        self.does(&OS_AXIS);
+        self.does(&[
+            "claim",
+            "good",
+            "it is good",
+            "--needs",
+            "os",
+            "--expect",
+            "value=4",
+            "--",
+            "cat",
+            "answer",
+        ]);
     }
 }
 

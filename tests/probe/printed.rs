@@ -2,8 +2,9 @@
 
 use super::*;
 use handoff_ledger::hash;
-use handoff_ledger::probe::{KEPT_BYTES_MAX, check_expressions};
+use handoff_ledger::probe::check_expressions;
 use handoff_ledger::probe_spec::{Outcome, Strength, is_successful, strength};
+use handoff_ledger::types::CAPTURE_BYTES_MAX;
 
 #[test]
 fn a_hundred_megabytes_on_one_line_are_counted_and_hashed() {
@@ -112,10 +113,13 @@ fn a_value_that_is_too_long_or_was_not_kept_whole_is_none() {
     };
     assert_eq!(of(4096, "trim").value.unwrap().len(), 4096);
     assert!(!of(4097, "trim").extracted);
-    assert_eq!(of(KEPT_BYTES_MAX, "regex:^x").value.as_deref(), Some("x"));
-    assert!(!of(KEPT_BYTES_MAX + 1, "regex:^x").extracted);
-    assert!(of(KEPT_BYTES_MAX + 1, "sha256").extracted);
-    assert!(of(KEPT_BYTES_MAX + 1, "none").extracted);
+    assert_eq!(
+        of(CAPTURE_BYTES_MAX, "regex:^x").value.as_deref(),
+        Some("x")
+    );
+    assert!(!of(CAPTURE_BYTES_MAX + 1, "regex:^x").extracted);
+    assert!(of(CAPTURE_BYTES_MAX + 1, "sha256").extracted);
+    assert!(of(CAPTURE_BYTES_MAX + 1, "none").extracted);
 }
 
 #[test]

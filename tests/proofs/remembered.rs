@@ -2,7 +2,7 @@
 
 use super::circuit::ledger;
 use super::cli_support::{Agent, Machine, code};
-use super::witness::{folder, kept, request, witness_of};
+use super::witness::{Offered, folder, kept, request, witness_of};
 use handoff_ledger::checkpoint::{Checkpoint, SignedCheckpoint};
 use handoff_ledger::key::SigningKey;
 use handoff_ledger::merkle::TreeHead;
@@ -132,11 +132,12 @@ fn a_checkpoint_of_one_event_whose_root_is_not_the_id_is_no_checkpoint() {
 
 #[test]
 fn from_its_own_size_on_there_is_nothing_to_show() {
-    let machine = Machine::new();
-    let root = ledger(&machine);
-    let witness = witness_of(&machine, &root);
-    let path = request(&root, 0);
-    let add = format!("witness add {}", path.display());
+    let (
+        _machine,
+        Offered {
+            witness, path, add, ..
+        },
+    ) = Offered::new();
     witness.ok(&add);
     let text = fs::read_to_string(&path).unwrap();
     let (_, checkpoint) = text.split_once("\n\n").unwrap();
@@ -153,11 +154,16 @@ fn from_its_own_size_on_there_is_nothing_to_show() {
 
 #[test]
 fn forks_do_not_fill_the_disk_and_a_repeat_replaces_nothing() {
-    let machine = Machine::new();
-    let root = ledger(&machine);
-    let witness = witness_of(&machine, &root);
-    let path = request(&root, 0);
-    let add = format!("witness add {}", path.display());
+    let (
+        _machine,
+        Offered {
+            root,
+            witness,
+            path,
+            add,
+            ..
+        },
+    ) = Offered::new();
     witness.ok(&add);
     let before = kept(&witness);
     // The very tree, with a line more that nobody here knows.

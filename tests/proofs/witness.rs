@@ -23,6 +23,34 @@ pub(crate) fn folder(witness: &Agent) -> PathBuf {
     witness.home.join(".local/share/handoff/witness/seen")
 }
 
+/// A ledger of five events, and its first request to a witness that trusts its root.
+pub(crate) struct Offered {
+    pub(crate) root: Agent,
+    pub(crate) witness: Agent,
+    /// The request.
+    pub(crate) path: PathBuf,
+    /// The command that asks the witness for it.
+    pub(crate) add: String,
+}
+
+impl Offered {
+    /// The machine must be kept for as long as they are.
+    pub(crate) fn new() -> (Machine, Offered) {
+        let machine = Machine::new();
+        let root = ledger(&machine);
+        let witness = witness_of(&machine, &root);
+        let path = request(&root, 0);
+        let add = format!("witness add {}", path.display());
+        let offered = Offered {
+            root,
+            witness,
+            path,
+            add,
+        };
+        (machine, offered)
+    }
+}
+
 /// Takes all from a witness, its key included: the next one has seen nothing.
 fn begin_anew(witness: &Agent) {
     fs::remove_dir_all(folder(witness).parent().unwrap()).unwrap();
@@ -221,11 +249,7 @@ fn who_is_not_trusted_is_not_remembered() {
 
 #[test]
 fn what_is_damaged_is_never_taken_for_nothing_seen() {
-    let machine = Machine::new();
-    let root = ledger(&machine);
-    let witness = witness_of(&machine, &root);
-    let path = request(&root, 0);
-    let add = format!("witness add {}", path.display());
+    let (_machine, Offered { witness, add, .. }) = Offered::new();
     witness.ok(&add);
     let [(name, bytes)] = kept(&witness).try_into().unwrap();
     let file = folder(&witness).join(name);
@@ -316,11 +340,7 @@ fn whatever_a_witness_loses_but_its_key_it_cosigns_no_second_history() {
 /// What it is about to say is kept by then; killed there, it says it when asked again.
 #[test]
 fn a_witness_killed_between_keeping_and_answering_has_kept_it_and_answers_again() {
-    let machine = Machine::new();
-    let root = ledger(&machine);
-    let witness = witness_of(&machine, &root);
-    let path = request(&root, 0);
-    let add = format!("witness add {}", path.display());
+    let (_machine, Offered { witness, add, .. }) = Offered::new();
     for round in 0..20 {
         witness.ok("witness key");
         let (mut reader, mut writer) = std::io::pipe().unwrap();

@@ -65,7 +65,7 @@ pub(super) fn rotate(
     };
     let state = context.ask(&question)?;
     let old = context::known_key(&state, old)?;
-    if state.ledger().is_some_and(|ledger| ledger.root == old) {
+    if state.root() == Some(old) {
         let message = format!(
             "{} is the root key: it names the ledger, for good",
             old.short()

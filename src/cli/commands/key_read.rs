@@ -95,7 +95,7 @@ pub(super) fn list(common: &Common, output: &mut Output) -> Result<Exit, Failure
 }
 
 fn of_ledger(state: &State, output: &mut Output) -> Vec<Value> {
-    let root = state.ledger().map(|ledger| ledger.root);
+    let root = state.root();
     let mut told = Vec::new();
     for (id, key) in state.keys() {
         let mut roles: Vec<&str> = key.roles.iter().map(|role| role.as_str()).collect();

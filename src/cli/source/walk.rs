@@ -1,6 +1,7 @@
 //! Handing what a source holds to a verifier: to its end, whatever is wrong on the way.
 
-use super::{BATCH, LineFault, Lines, Opened, Source};
+use super::{LineFault, Lines, Opened, Source};
+use crate::catch_up::BATCH;
 use crate::cli::output::Output;
 use crate::cli::report::Failure;
 use crate::export::{ExportError, Line};
