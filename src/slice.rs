@@ -148,18 +148,17 @@ impl Question {
             Body::SessionSealed(_) => question.boundary = true,
             Body::ProbeBegun(body) => cite(&mut question, &[body.flag]),
             Body::ProbeReceipt(body) => {
-                question.cited.extend(body.begun);
+                let compared = body.compared.iter().map(|compared| compared.axis);
                 question
                     .cited
-                    .extend(body.compared.iter().map(|compared| compared.axis));
+                    .extend(body.begun.into_iter().chain(compared));
             }
             Body::AxisRecorded(body) => cite(&mut question, &[body.receipt]),
             Body::AmbientDeclared(body) => {
                 question.needed_names = body.entries.iter().map(|e| e.name.clone()).collect();
             }
             Body::ClaimVerified(body) => {
-                question.claims.insert(body.claim.clone());
-                question.claims.extend(body.from.iter().cloned());
+                question.support(&body.claim, &body.from);
                 question.statements.insert(body.statement.clone());
                 cite(&mut question, &body.receipts);
                 cite(&mut question, &body.needs);
@@ -175,8 +174,7 @@ impl Question {
                 question.cited.extend(body.flag);
             }
             Body::ClaimPromoted(body) => {
-                question.claims.insert(body.claim.clone());
-                question.claims.extend(body.from.iter().cloned());
+                question.support(&body.claim, &body.from);
                 cite(&mut question, &[body.flag, body.receipt]);
                 cite(&mut question, &body.needs);
                 question.bracket = Some(body.receipt);
@@ -206,6 +204,12 @@ impl Question {
             | Body::Unknown(_) => {}
         }
         question
+    }
+
+    /// Asks about a claim and those it is derived from.
+    fn support(&mut self, claim: &ClaimId, from: &[ClaimId]) {
+        self.claims.insert(claim.clone());
+        self.claims.extend(from.iter().cloned());
     }
 }
 
@@ -253,6 +257,12 @@ pub fn entry(before: &State, event: &Event, refusal: Option<&Refusal>) -> Entry 
     if event.session != Seq::ZERO {
         entry.add.push(Subject::Own(event.session));
     }
+    lawful(&mut entry, before, event);
+    entry
+}
+
+/// What a lawful event changes by its kind.
+fn lawful(entry: &mut Entry, before: &State, event: &Event) {
     let session = event.session;
     match &event.body {
         Body::LedgerOpened(_)
@@ -271,9 +281,8 @@ pub fn entry(before: &State, event: &Event, refusal: Option<&Refusal>) -> Entry 
             entry.open_to_inheritance = Some(session);
             if let Some(opened) = before.sessions().get(&session) {
                 let inherits = opened.opened.body.inherits.iter();
-                entry
-                    .remove
-                    .extend(inherits.map(|seq| (Subject::Frontier, *seq)));
+                let inherits = inherits.map(|seq| (Subject::Frontier, *seq));
+                entry.remove.extend(inherits);
             }
         }
         Body::SessionAbandoned(body) => entry.add.push(Subject::Session(body.session)),
@@ -281,9 +290,8 @@ pub fn entry(before: &State, event: &Event, refusal: Option<&Refusal>) -> Entry 
         Body::BoundaryReverified(body) => {
             entry.add.push(Subject::Reverified(session));
             let unprobed = body.entries.iter().filter(|entry| entry.receipt.is_none());
-            entry
-                .add
-                .extend(unprobed.map(|entry| Subject::Unprobed(session, entry.axis)));
+            let unprobed = unprobed.map(|entry| Subject::Unprobed(session, entry.axis));
+            entry.add.extend(unprobed);
         }
         Body::ProbeReceipt(body) => {
             entry
@@ -294,35 +302,32 @@ pub fn entry(before: &State, event: &Event, refusal: Option<&Refusal>) -> Entry 
             entry.add.push(Subject::Axis(session, body.axis.clone()));
         }
         Body::ClaimVerified(body) => {
-            claim(&mut entry, session, &body.claim);
+            claim(entry, session, &body.claim);
             entry.add.push(Subject::Statement(body.statement.clone()));
-            needs(&mut entry, before, session, &body.needs);
+            needs(entry, before, session, &body.needs);
         }
         Body::ClaimFlagged(body) => {
-            claim(&mut entry, session, &body.claim);
+            claim(entry, session, &body.claim);
             entry.add.push(Subject::Statement(body.statement.clone()));
         }
         Body::ClaimPromoted(body) => {
-            claim(&mut entry, session, &body.claim);
-            if let Some(flag) = before.flags().get(&body.flag) {
-                entry
-                    .add
-                    .push(Subject::Statement(flag.body.statement.clone()));
-            }
-            needs(&mut entry, before, session, &body.needs);
+            claim(entry, session, &body.claim);
+            let flag = before.flags().get(&body.flag);
+            let statement = flag.map(|flag| Subject::Statement(flag.body.statement.clone()));
+            entry.add.extend(statement);
+            needs(entry, before, session, &body.needs);
         }
-        Body::ClaimDiscarded(body) => claim(&mut entry, session, &body.claim),
-        Body::ClaimPromotionRefused(body) => claim(&mut entry, session, &body.claim),
+        Body::ClaimDiscarded(body) => claim(entry, session, &body.claim),
+        Body::ClaimPromotionRefused(body) => claim(entry, session, &body.claim),
         Body::ClaimRetracted(body) => {
             for id in body.claims.iter() {
-                claim(&mut entry, session, id);
+                claim(entry, session, id);
             }
         }
         Body::ActionFinished(body) => entry.add.push(Subject::Gate(body.gate)),
         Body::CaptureErased(_) => entry.add.push(Subject::Erasures),
         Body::ProbeBegun(_) | Body::ActionGated(_) | Body::Unknown(_) => {}
     }
-    entry
 }
 
 fn claim(entry: &mut Entry, session: Seq, id: &ClaimId) {

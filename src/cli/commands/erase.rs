@@ -12,7 +12,7 @@ use crate::kept::{self, Commitment};
 use crate::slice::Question;
 use crate::state::State;
 use crate::store::Read;
-use crate::types::{Ascending, Digest, Seq};
+use crate::types::{Ascending, Digest, Head, Seq};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -46,20 +46,7 @@ pub(super) fn run(
         ..Question::default()
     };
     let state = context.ask(&question)?;
-    let mut found = Found::default();
-    let named = |what: &Erasable| matches!(what, Erasable::Commitment(_));
-    let all = match arguments.what.iter().any(named) {
-        true => receipts(context, Seq::ZERO, context.head()?.seq)?,
-        false => Vec::new(),
-    };
-    for what in &arguments.what {
-        match what {
-            Erasable::Receipt(seq) => of_receipt(context, &state, *seq, &mut found)?,
-            Erasable::Commitment(digest) => {
-                of_commitment(context, &state, *digest, &all, &mut found)?;
-            }
-        }
-    }
+    let found = found(context, &state, &arguments.what)?;
     let Found {
         commitments,
         before,
@@ -73,15 +60,7 @@ pub(super) fn run(
         return Err(already_missing(&missing));
     }
     if commitments.is_empty() {
-        let head = context.head()?;
-        let body = json!({
-            "seq": null, "commitments": [], "erased_before": before, "missing": [],
-            "values_stay": values,
-        });
-        let line = "nothing left to erase: all of it was erased before";
-        let exit = wrote(output, "erase", &head, line, body);
-        tell_values(&values, output);
-        return Ok(exit);
+        return Ok(nothing_left(&context.head()?, &before, &values, output));
     }
     let all: Vec<Digest> = commitments.into_iter().collect();
     let appended = context
@@ -124,6 +103,42 @@ pub(super) fn run(
         ));
     }
     Ok(exit)
+}
+
+/// What of what was named is to go.
+fn found(context: &Context<'_>, state: &State, named: &[Erasable]) -> Result<Found, Failure> {
+    let mut found = Found::default();
+    let by_commitment = |what: &Erasable| matches!(what, Erasable::Commitment(_));
+    let all = match named.iter().any(by_commitment) {
+        true => receipts(context, Seq::ZERO, context.head()?.seq)?,
+        false => Vec::new(),
+    };
+    for what in named {
+        match what {
+            Erasable::Receipt(seq) => of_receipt(context, state, *seq, &mut found)?,
+            Erasable::Commitment(digest) => {
+                of_commitment(context, state, *digest, &all, &mut found)?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// That all of it was erased before: nothing is written.
+fn nothing_left(
+    head: &Head,
+    before: &[Digest],
+    values: &BTreeSet<Seq>,
+    output: &mut Output,
+) -> Exit {
+    let body = json!({
+        "seq": null, "commitments": [], "erased_before": before, "missing": [],
+        "values_stay": values,
+    });
+    let line = "nothing left to erase: all of it was erased before";
+    let exit = wrote(output, "erase", head, line, body);
+    tell_values(values, output);
+    exit
 }
 
 /// That what a receipt says of its output is no part of what is erased.

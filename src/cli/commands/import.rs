@@ -22,7 +22,7 @@ use crate::verify::{Basis, Report};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "handoff.import.v1";
 /// How many records are appended at a time.
@@ -43,9 +43,7 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     let erased: BTreeSet<Digest> = state.erased().keys().copied().collect();
     let Opened { source, file, .. } = opened;
     let Source::Export(text) = source else {
-        let message = format!("{} is no export", request.file.display());
-        let next = "where that ledger is: handoff export -o FILE";
-        return Err(Failure::environment("not_an_export", message).next(next));
+        return Err(not_an_export(&request.file));
     };
     let head = match report.head.filter(|_| Against::Memory.is_all_of(&report)) {
         // It is one chain: that it is not the one that this machine saw is told below.
@@ -79,13 +77,7 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
                 "nobody here vouches for its root key {root}, which the file names itself: trust \
                  it only if its owner gives you the same"
             ));
-            Some(match request.to.as_ref().or(common.ledger.as_ref()) {
-                Some(path) => {
-                    let path = path.to_string_lossy();
-                    context::command(&["handoff", "--ledger", &path, "trust", "add", "KEY"])
-                }
-                None => "handoff trust add KEY".to_owned(),
-            })
+            Some(pinning(common, request))
         }
         (None, _) => None,
     };
@@ -106,6 +98,24 @@ pub(super) fn run(common: &Common, request: &Import, output: &mut Output) -> Res
     });
     output.document(SCHEMA, Exit::Yes, told);
     Ok(Exit::Yes)
+}
+
+/// What to type so that the new ledger's root is trusted.
+fn pinning(common: &Common, request: &Import) -> String {
+    match request.to.as_ref().or(common.ledger.as_ref()) {
+        Some(path) => {
+            let path = path.to_string_lossy();
+            context::command(&["handoff", "--ledger", &path, "trust", "add", "KEY"])
+        }
+        None => "handoff trust add KEY".to_owned(),
+    }
+}
+
+/// Exit 5: what is no export holds a ledger already.
+fn not_an_export(file: &Path) -> Failure {
+    let message = format!("{} is no export", file.display());
+    let next = "where that ledger is: handoff export -o FILE";
+    Failure::environment("not_an_export", message).next(next)
 }
 
 /// That the ledger is not all of what this machine saw of it, or is another history, if it is so:

@@ -15,6 +15,7 @@ use crate::command::{self, Run};
 use crate::command_claims::{self, Grounds};
 use crate::event::ProbeBegun;
 use crate::home::clock;
+use crate::key::SigningKey;
 use crate::probe_spec::Probe;
 use crate::rules_claims;
 use crate::slice::Question;
@@ -41,54 +42,22 @@ pub(super) fn promote(
     let session = context.session()?;
     let signer = context.signer()?;
     let promotable = promotable(context, session, &signer.public(), arguments)?;
-    let Promotable {
-        flag,
-        step,
-        grounds,
-        question,
-        state,
-    } = promotable;
+    let state = &promotable.state;
     let supported = (state.claims().get(&arguments.id)).is_some_and(|it| !it.supports.is_empty());
     let stays = if supported {
         "gains nothing by this"
     } else {
         "stays provisional"
     };
-    let observer = Observer::new(context)?;
-    let (begun, run, after) = {
-        let needs = grounds.needs.clone();
-        let axes = AxisProbes {
-            context,
-            observer: &observer,
-            state: &state,
-            session,
-            axes: &needs,
-        };
-        let digest = step.digest();
-        let before = axes.run(|axis| axes.not_held(axis) && !axes.is_by(axis, digest))?;
-        let begun = ProbeBegun {
-            claim: arguments.id.clone(),
-            flag,
-            probe_digest: digest,
-        };
-        let announced = announce(context, &signer, session, &question, before, begun)?;
-        let axes = AxisProbes {
-            context,
-            observer: &observer,
-            state: &state,
-            session,
-            axes: &needs,
-        };
-        let secrets = secrets(context, &state, needs.iter().copied(), digest)?;
-        let stands = |failure: Failure| unfinished(failure, announced, &arguments.id);
-        let run = observer
-            .run(&step, Some(announced), &secrets)
-            .map_err(stands)?;
-        let after = axes.run(|axis| !axes.is_by(axis, digest)).map_err(stands)?;
-        (announced, run, after)
-    };
+    let (begun, run, after) = run_step(context, &signer, session, &promotable, &arguments.id)?;
     let told_of = format!("{}{}", told(&run.receipt), printed(&run));
-    let question = with_event(question, begun);
+    let Promotable {
+        flag,
+        grounds,
+        mut question,
+        ..
+    } = promotable;
+    question.cited.insert(begun);
     let id = arguments.id.clone();
     let appended = context.append_seen(&signer, &question, |pen| {
         command_claims::promote(pen, session, id, flag, grounds, run, after).map_err(Failure::from)
@@ -124,15 +93,57 @@ fn unfinished(mut failure: Failure, begun: Seq, id: &ClaimId) -> Failure {
     failure.next(format!("handoff promote {id}"))
 }
 
-fn with_event(mut question: Question, seq: Seq) -> Question {
-    question.cited.insert(seq);
-    question
+/// Runs a flag's step between observations of the needed axes. What came before it is committed
+/// with the word that it begins, whose event this answers first; the run and the observations after
+/// are not yet.
+fn run_step(
+    context: &mut Context<'_>,
+    signer: &SigningKey,
+    session: Seq,
+    promotable: &Promotable,
+    id: &ClaimId,
+) -> Result<(Seq, Run, Vec<Run>), Failure> {
+    let Promotable {
+        flag,
+        step,
+        grounds,
+        question,
+        state,
+    } = promotable;
+    let (needs, digest) = (&grounds.needs, step.digest());
+    let observer = Observer::new(context)?;
+    let axes = AxisProbes {
+        context,
+        observer: &observer,
+        state,
+        session,
+        axes: needs,
+    };
+    let before = axes.run(|axis| axes.not_held(axis) && !axes.is_by(axis, digest))?;
+    let begun = ProbeBegun {
+        claim: id.clone(),
+        flag: *flag,
+        probe_digest: digest,
+    };
+    let begun = announce(context, signer, session, question, before, begun)?;
+    let axes = AxisProbes {
+        context,
+        observer: &observer,
+        state,
+        session,
+        axes: needs,
+    };
+    let secrets = secrets(context, state, needs.iter().copied(), digest)?;
+    let stands = |failure: Failure| unfinished(failure, begun, id);
+    let run = observer.run(step, Some(begun), &secrets).map_err(stands)?;
+    let after = axes.run(|axis| !axes.is_by(axis, digest)).map_err(stands)?;
+    Ok((begun, run, after))
 }
 
 /// Commits the observations before, and that the step is about to run.
 fn announce(
     context: &mut Context<'_>,
-    signer: &crate::key::SigningKey,
+    signer: &SigningKey,
     session: Seq,
     question: &Question,
     before: Vec<Run>,

@@ -82,16 +82,13 @@ pub(super) fn init(
     view::own(&store, &folders).map_err(|error| not_told(error.into(), &head))?;
     view::over(store, &folders).map_err(|error| not_told(error.into(), &head))?;
     output.line(&format!("ledger {} made at {}", id.short(), path.display()));
+    let (key, path_of_key) = (signer.public().short(), key_path.display());
     let custody = if made {
         "made, readable by you alone"
     } else {
         "as it was"
     };
-    output.line(&format!(
-        "key {} at {} ({custody})",
-        signer.public().short(),
-        key_path.display()
-    ));
+    output.line(&format!("key {key} at {path_of_key} ({custody})"));
     output.line(&format!("head {head}"));
     let next = common.carried("handoff session open --agent NAME");
     output.line(&format!("next: {next}"));

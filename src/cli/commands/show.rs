@@ -2,6 +2,7 @@
 
 use super::log::{Judged, body};
 use super::reading::no_event;
+use crate::chain::VerifiedEvent;
 use crate::cli::args::{Common, Show};
 use crate::cli::context::Context;
 use crate::cli::examined::{Answers, AnyLedger};
@@ -10,10 +11,11 @@ use crate::cli::quote::quoted;
 use crate::cli::report::{Exit, Failure};
 use crate::event::Body;
 use crate::kept::{self, Commitment};
+use crate::refusal::Refusal;
 use crate::slice::Question;
 use crate::state::State;
-use crate::types::{Digest, PublicKey, Seq, Time, hex};
-use serde_json::{Value, json};
+use crate::types::{Digest, Head, PublicKey, Seq, Time, hex};
+use serde_json::{Map, Value, json};
 use std::fmt;
 
 const SCHEMA: &str = "handoff.show.v1";
@@ -54,71 +56,94 @@ fn answer(
         erasures: true,
         ..Question::default()
     })?;
-    let judged = Judged::of(refusal.as_ref(), state.undetermined(), request.seq);
-    let is_void = state.is_void(request.seq);
     let event = verified.event();
-    let signature = hex(record.signature().unwrap_or_default());
-    let body = body(&record);
-    output.line(&format!(
-        "{} {} {}",
-        event.seq,
-        event.body.kind(),
-        event.time
-    ));
-    if let Some(refusal) = &refusal {
-        output.line(&format!(
-            "refused {}: {}",
-            refusal.rule,
-            quoted(&refusal.detail)
-        ));
-    }
-    if judged.is_unjudged() {
-        output.line("unjudged: it comes after what this program can judge");
-    }
-    if is_void {
-        output.line("void: the key that signed it, or what it cites, was compromised");
-    }
-    output.line(&format!("session {}", event.session));
-    output.line(&format!("key {}", event.key));
-    output.line(&format!("leaf {}", verified.leaf()));
-    output.line(&format!("prev {}", event.prev));
-    output.line(&format!("signature {signature}"));
-    for (name, value) in body.as_object().into_iter().flatten() {
-        output.line(&format!("  {name}: {}", shown(value)));
-    }
-    let kept = kept(context, &event.body)?;
-    for (stream, text) in &kept {
-        output.line(&format!("  {stream} kept: {}", quoted(text)));
-    }
-    let erased = erased(context, &state, &event.body)?;
-    for one in &erased {
-        output.line(&format!("  {one}"));
-    }
-    let erased: Vec<Value> = erased.iter().map(Erased::json).collect();
-    let kept: serde_json::Map<String, Value> = kept
-        .into_iter()
-        .map(|(stream, text)| (stream.to_owned(), text.into()))
-        .collect();
-    let told = json!({
-        "kept": kept,
-        "erased": erased,
-        "seq": event.seq,
-        "hash": verified.leaf(),
-        "prev": event.prev,
-        "kind": event.body.kind(),
-        "v": event.body.v(),
-        "session": event.session,
-        "key": event.key,
-        "time": event.time,
-        "body": body,
-        "signature": signature,
-        "event": String::from_utf8_lossy(bytes),
-        "refused": judged.refused(),
-        "unjudged": judged.is_unjudged(),
-        "void": is_void,
-        "basis": head.to_string(),
-    });
+    let shown = Shown {
+        judged: Judged::of(refusal.as_ref(), state.undetermined(), request.seq),
+        is_void: state.is_void(request.seq),
+        body: body(&record),
+        signature: hex(record.signature().unwrap_or_default()),
+        kept: kept(context, &event.body)?,
+        erased: erased(context, &state, &event.body)?,
+        refusal: refusal.as_ref(),
+        verified: &verified,
+        bytes,
+    };
+    shown.tell(output);
+    let told = shown.json(&head);
     Ok(context.answer(output, SCHEMA, Exit::Yes, told))
+}
+
+/// An event, and what is made of it.
+struct Shown<'a> {
+    verified: &'a VerifiedEvent,
+    /// Its bytes, as they were signed.
+    bytes: &'a [u8],
+    signature: String,
+    body: Value,
+    refusal: Option<&'a Refusal>,
+    judged: Judged<'a>,
+    is_void: bool,
+    kept: Vec<(&'static str, String)>,
+    erased: Vec<Erased>,
+}
+
+impl Shown<'_> {
+    fn tell(&self, output: &mut Output) {
+        let event = self.verified.event();
+        let (seq, kind, time) = (event.seq, event.body.kind(), event.time);
+        output.line(&format!("{seq} {kind} {time}"));
+        if let Some(Refusal { rule, detail }) = self.refusal {
+            output.line(&format!("refused {rule}: {}", quoted(detail)));
+        }
+        if self.judged.is_unjudged() {
+            output.line("unjudged: it comes after what this program can judge");
+        }
+        if self.is_void {
+            output.line("void: the key that signed it, or what it cites, was compromised");
+        }
+        output.line(&format!("session {}", event.session));
+        output.line(&format!("key {}", event.key));
+        output.line(&format!("leaf {}", self.verified.leaf()));
+        output.line(&format!("prev {}", event.prev));
+        output.line(&format!("signature {}", self.signature));
+        for (name, value) in self.body.as_object().into_iter().flatten() {
+            output.line(&format!("  {name}: {}", shown(value)));
+        }
+        for (stream, text) in &self.kept {
+            output.line(&format!("  {stream} kept: {}", quoted(text)));
+        }
+        for erased in &self.erased {
+            output.line(&format!("  {erased}"));
+        }
+    }
+
+    fn json(&self, basis: &Head) -> Value {
+        let event = self.verified.event();
+        let kept = self.kept.iter();
+        let kept: Map<String, Value> = kept
+            .map(|(stream, text)| ((*stream).to_owned(), text.as_str().into()))
+            .collect();
+        let erased: Vec<Value> = self.erased.iter().map(Erased::json).collect();
+        json!({
+            "kept": kept,
+            "erased": erased,
+            "seq": event.seq,
+            "hash": self.verified.leaf(),
+            "prev": event.prev,
+            "kind": event.body.kind(),
+            "v": event.body.v(),
+            "session": event.session,
+            "key": event.key,
+            "time": event.time,
+            "body": self.body,
+            "signature": self.signature,
+            "event": String::from_utf8_lossy(self.bytes),
+            "refused": self.judged.refused(),
+            "unjudged": self.judged.is_unjudged(),
+            "void": self.is_void,
+            "basis": basis.to_string(),
+        })
+    }
 }
 
 /// What is kept of a receipt's output; bytes that are no text are shown as such.
