@@ -9,7 +9,7 @@
 //! — <name of a witness> <base64>            perhaps: somebody who saw it, and when
 //! ```
 
-use crate::key::{self, KeyFault, NotACheckpoint, ORIGIN_PREFIX, SigningKey};
+use crate::key::{self, CheckpointText, KeyFault, ORIGIN_PREFIX, SigningKey};
 use crate::merkle::TreeHead;
 use crate::note::{
     self, Note, NoteError, Signature, SignatureType, VerifierKey, from_base64, to_base64,
@@ -43,12 +43,18 @@ pub struct Checkpoint {
     pub tree: TreeHead,
 }
 
+impl Checkpoint {
+    /// The text that is signed.
+    pub fn text(&self) -> CheckpointText {
+        let TreeHead { size, root } = self.tree;
+        CheckpointText::new(&self.ledger, size, &to_base64(&root.0))
+    }
+}
+
 /// Prints the text that is signed.
 impl fmt::Display for Checkpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TreeHead { size, root } = self.tree;
-        let origin = origin(&self.ledger);
-        writeln!(f, "{origin}\n{size}\n{}", to_base64(&root.0))
+        f.write_str(self.text().as_str())
     }
 }
 
@@ -150,13 +156,10 @@ impl SignedCheckpoint {
         checkpoint: Checkpoint,
         signer: &SigningKey,
     ) -> Result<SignedCheckpoint, CheckpointError> {
-        let text = checkpoint.to_string();
-        let refused = |_: NotACheckpoint| CheckpointError::Text {
-            found: text.clone(),
-        };
-        let signature = signer.sign_checkpoint(&text).map_err(refused)?;
+        let text = checkpoint.text();
+        let signature = signer.sign_checkpoint(&text);
         let line = log_key(&checkpoint.ledger, &signer.public())?.line(None, &signature);
-        let note = Note::new(text, line);
+        let note = Note::new(text.as_str().to_owned(), line);
         Ok(SignedCheckpoint { checkpoint, note })
     }
 
@@ -183,8 +186,7 @@ impl SignedCheckpoint {
 
     /// A cosignature of it by the witness whose key `signer` is, at a time in seconds since 1970.
     pub fn cosign(&self, witness: &VerifierKey, signer: &SigningKey, time: u64) -> Signature {
-        // Its text was read as a checkpoint's: the guard of `SigningKey::cosign` was passed.
-        witness.line(Some(time), &signer.cosign_note(time, self.note.text()))
+        witness.line(Some(time), &signer.cosign(time, &self.checkpoint.text()))
     }
 
     /// Adds a signature line.

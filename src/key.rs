@@ -21,7 +21,7 @@
 //! with the canonical encoding of `[S]B - [k]A`. From 4, 6 and 8 it follows that `R` has no
 //! torsion component, so the equation with the cofactor would decide alike.
 
-use crate::types::PublicKey;
+use crate::types::{LedgerId, PublicKey};
 use curve25519_dalek::scalar::Scalar;
 use ed25519_dalek::Signer as _;
 use ed25519_dalek::pkcs8::spki::der::zeroize::Zeroize as _;
@@ -138,10 +138,23 @@ pub fn cosignature_message(time: u64, checkpoint_text: &str) -> Vec<u8> {
     format!("{COSIGNATURE_HEADER}time {time}\n{checkpoint_text}").into_bytes()
 }
 
-/// The text to be signed does not begin as that of a checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected the text of a checkpoint, which begins with {ORIGIN_PREFIX}, found another")]
-pub struct NotACheckpoint;
+/// The text of a ledger's checkpoint (C2SP tlog-checkpoint), as it is signed. It begins with its
+/// origin, and so is never the message of an event or of a cosignature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointText(String);
+
+impl CheckpointText {
+    /// The three lines of a ledger, the number of its events and the root over their leaves in
+    /// base64.
+    pub fn new(ledger: &LedgerId, size: u64, root: &str) -> CheckpointText {
+        CheckpointText(format!("{ORIGIN_PREFIX}{ledger}\n{size}\n{root}\n"))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
 
 /// A secret key. It signs three things, whose messages begin differently (`DSSEv1 `,
 /// `handoff-ledger/`, `cosignature/v1`), so that no signature of one is ever one of another.
@@ -172,34 +185,21 @@ impl SigningKey {
     }
 
     /// The signature over a checkpoint's text, as a note is signed: over the text as it is.
-    ///
-    /// # Errors
-    ///
-    /// Any other text, which could be the message of an event or of a cosignature.
-    pub fn sign_checkpoint(&self, text: &str) -> Result<[u8; 64], NotACheckpoint> {
-        if !text.starts_with(ORIGIN_PREFIX) {
-            return Err(NotACheckpoint);
-        }
-        Ok(self.0.sign(text.as_bytes()).to_bytes())
+    pub fn sign_checkpoint(&self, text: &CheckpointText) -> [u8; 64] {
+        self.0.sign(text.0.as_bytes()).to_bytes()
     }
 
-    /// The signature of a witness over a checkpoint's text and the time, in seconds since 1970.
-    ///
-    /// # Errors
-    ///
-    /// Any other text: a witness vouches for ledgers alone.
-    pub fn cosign(&self, time: u64, checkpoint_text: &str) -> Result<[u8; 64], NotACheckpoint> {
-        if !checkpoint_text.starts_with(ORIGIN_PREFIX) {
-            return Err(NotACheckpoint);
-        }
-        Ok(self.cosign_note(time, checkpoint_text))
+    /// The signature of a witness over a checkpoint's text and the time, in seconds since 1970. It
+    /// vouches for ledgers alone.
+    pub fn cosign(&self, time: u64, text: &CheckpointText) -> [u8; 64] {
+        let message = cosignature_message(time, &text.0);
+        self.0.sign(&message).to_bytes()
     }
 
-    /// The same of any note, as other programs cosign them.
-    pub(crate) fn cosign_note(&self, time: u64, checkpoint_text: &str) -> [u8; 64] {
-        self.0
-            .sign(&cosignature_message(time, checkpoint_text))
-            .to_bytes()
+    /// The same of any note: other programs cosign such.
+    #[cfg(test)]
+    pub(crate) fn cosign_note(&self, time: u64, text: &str) -> [u8; 64] {
+        self.cosign(time, &CheckpointText(text.to_owned()))
     }
 }
 
@@ -245,26 +245,26 @@ mod tests {
     fn a_signature_over_one_thing_is_none_over_another() {
         let key = SigningKey::from_seed([7; 32]);
         let public = check(&key.public()).unwrap();
-        let text = format!("{ORIGIN_PREFIX}{}\n1\nroot\n", "0".repeat(64));
+        let checkpoint = CheckpointText::new(&LedgerId::ZERO, 1, "root");
+        let text = checkpoint.as_str();
+        assert_eq!(
+            text,
+            format!("handoff-ledger/{}\n1\nroot\n", "0".repeat(64))
+        );
         let messages = [
             pre_authentication_encoding(PAYLOAD_TYPE, text.as_bytes()),
-            text.clone().into_bytes(),
-            cosignature_message(5, &text),
+            text.as_bytes().to_vec(),
+            cosignature_message(5, text),
         ];
         let signatures = [
             key.sign(text.as_bytes()),
-            key.sign_checkpoint(&text).unwrap(),
-            key.cosign(5, &text).unwrap(),
+            key.sign_checkpoint(&checkpoint),
+            key.cosign(5, &checkpoint),
         ];
         for (at, message) in messages.iter().enumerate() {
             for (by, signature) in signatures.iter().enumerate() {
                 assert_eq!(public.verify(message, signature), at == by, "{at} by {by}");
             }
-        }
-        for other in [&messages[0], &messages[2]] {
-            let other = std::str::from_utf8(other).unwrap();
-            assert_eq!(key.sign_checkpoint(other), Err(NotACheckpoint));
-            assert_eq!(key.cosign(5, other), Err(NotACheckpoint));
         }
     }
 

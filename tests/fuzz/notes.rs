@@ -61,12 +61,14 @@ impl Known {
         let [root, alice, witness] = &self.keys;
         let mut seeds = Vec::new();
         for (size, text) in SIZES.iter().zip(&self.texts) {
+            let checkpoint: Checkpoint = text.parse().expect("it is a checkpoint");
             let by = |who: Who, key: &VerifierKey| {
-                let signature = who.signing_key().sign_checkpoint(text);
-                key.line(None, &signature.expect("it is a checkpoint"))
+                let signature = who.signing_key().sign_checkpoint(&checkpoint.text());
+                key.line(None, &signature)
             };
-            let cosigned = Who::Carol.signing_key().cosign(COSIGNED, text);
-            let cosigned = cosigned.expect("it is a checkpoint");
+            let cosigned = Who::Carol
+                .signing_key()
+                .cosign(COSIGNED, &checkpoint.text());
             let cosigned = witness.line(Some(COSIGNED), &cosigned);
             let one = Note::new(text.clone(), by(Who::Root, root));
             let mut all = one.clone();

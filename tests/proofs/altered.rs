@@ -235,9 +235,7 @@ fn a_reader_that_forgets_a_check_is_caught() {
 fn a_cosignature_under_another_time_is_rejected_with_the_whole_note() {
     let made = Made::of("verified-handoff");
     let mut checkpoint = made.checkpoint(made.size());
-    let signature = witness_key(1)
-        .cosign(COSIGNED, checkpoint.note().text())
-        .unwrap();
+    let signature = witness_key(1).cosign(COSIGNED, &checkpoint.checkpoint().text());
     checkpoint.add(witness(1).line(Some(COSIGNED + 1), &signature));
     let proof = made.inclusion_at(1, made.size(), checkpoint).to_string();
     assert!(strict(trusting(&[]))(proof.as_bytes()).is_some());

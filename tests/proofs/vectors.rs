@@ -251,7 +251,7 @@ fn tampered() -> Vec<Case> {
         .unwrap()
         .to_owned();
     let mut late = made.checkpoint(size);
-    let cosigned_then = witness_key(1).cosign(COSIGNED, late.note().text()).unwrap();
+    let cosigned_then = witness_key(1).cosign(COSIGNED, &late.checkpoint().text());
     late.add(witness(1).line(Some(COSIGNED + 1), &cosigned_then));
     // Two histories that part after the first four events.
     let mut forked = Made::of("verified-handoff");
