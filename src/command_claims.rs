@@ -1,4 +1,5 @@
-//! What a caller asks of claims, and what events it becomes: verified, flagged, promoted, withdrawn.
+//! What a caller asks of claims, and what events it becomes: claims that are verified, flagged,
+//! promoted and withdrawn.
 
 use crate::append::{LedgerError, Pen};
 use crate::command::{Proof, Recorded, Run, attempt, proof, receipt, receipts};

@@ -3,7 +3,7 @@
 //! ```text
 //!  command ──decide──▶ event ──append──▶ record ──chain──▶ verified event ──fold──▶ state
 //!     ▲                  │                  │                                         │
-//!   a caller          format.rs          store/                                  verdict.rs
+//!   a caller          format.rs          store/                                  judge.rs
 //!   (cli/)          bytes ◀▶ event    opaque bytes                          what may be acted on
 //! ```
 //!

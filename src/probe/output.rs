@@ -36,8 +36,8 @@ impl Captured {
 /// What one stream printed.
 #[derive(Debug, Clone)]
 pub struct CapturedStream {
-    /// The kept bytes: all, or if there were more than [`CAPTURE_BYTES_MAX`], the first half of that
-    /// many followed by the last half.
+    /// The kept bytes: all, or if there were more than [`CAPTURE_BYTES_MAX`], the first half of
+    /// that many followed by the last half.
     pub kept: Vec<u8>,
     /// The salt of both commitments.
     pub salt: [u8; SALT_BYTES],

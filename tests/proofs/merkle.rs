@@ -1,7 +1,7 @@
-//! Proofs of the tree, against the definitions of the RFCs and the reference implementation's.
+//! The tree and its proofs, against the definitions of the RFCs and the reference implementation's.
 
 use handoff_ledger::hash;
-use handoff_ledger::merkle::TreeHead;
+use handoff_ledger::merkle::{Tree, TreeHead};
 use handoff_ledger::merkle_proof::{
     ProofFault, check_consistency, check_inclusion, consistency, inclusion,
 };
@@ -86,6 +86,35 @@ fn altered(path: &[Digest]) -> Vec<Vec<Digest>> {
         }
     }
     all
+}
+
+#[test]
+fn the_root_is_that_of_the_definition_for_every_size() {
+    let leaves: Vec<Leaf> = (0..70u8).map(|n| leaf(&[n])).collect();
+    let mut tree = Tree::new();
+    assert_eq!(tree.root(), None);
+    for (index, leaf) in leaves.iter().enumerate() {
+        tree.add(*leaf);
+        assert_eq!(
+            tree.root(),
+            Some(by_definition(&leaves[..=index])),
+            "{index}"
+        );
+    }
+}
+
+#[test]
+fn the_root_is_that_of_certificate_transparency() {
+    // The first test inputs of the reference implementation of RFC 6962, and their root.
+    let mut tree = Tree::new();
+    for record in [&b""[..], &[0x00], &[0x10]] {
+        tree.add(leaf(record));
+    }
+    let root = "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77";
+    assert_eq!(
+        tree.root().map(|root| root.to_string()),
+        Some(root.to_owned())
+    );
 }
 
 #[test]
