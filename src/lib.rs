@@ -31,6 +31,7 @@ pub mod export;
 pub mod facts;
 pub mod fold;
 pub mod format;
+pub mod gate;
 pub mod hash;
 pub mod judge;
 pub mod kept;

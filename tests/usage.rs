@@ -133,6 +133,7 @@ fn every_command_has_a_short_help_with_an_example() {
         "reverify",
         "brief",
         "can",
+        "gate",
         "verify",
         "compare",
         "log",

@@ -17,7 +17,7 @@ pub use manage::{
 pub use probe::{Check, Evidence, ProbeArgs, ProbeOptions, Step};
 pub use prove::{CheckpointArgs, Prove, Proven, VerifyProof, WitnessCommand};
 pub use read::{
-    BRIEF_CHARACTERS, Brief, Can, Compare, Log, Reprobe, Resume, Show, StateArgs, Verify,
+    BRIEF_CHARACTERS, Brief, Can, Compare, Gate, Log, Reprobe, Resume, Show, StateArgs, Verify,
 };
 pub use record::{
     Ambient, AmbientEntry, Axis, Claim, Class, Discard, Erase, Flag, Grounds, Promote, Retract,
@@ -131,6 +131,13 @@ pub enum Command {
         It runs no probe: it judges by what the session saw last, as old as max ages let that be\n\
         (12h), and says how old. handoff reverify --only ID looks again.")]
     Can(Can),
+    /// Run a command only if claims may be acted on, probed again just before
+    #[command(after_help = "Example:\n  \
+        handoff gate db-is-staging -- ./migrate.sh\n\n\
+        The command owns the streams and the exit code (128 + N if signal N ended it);\n\
+        125: it was not run. What the claims rest on may change after the probes:\n\
+        the gate makes that time short, it does not end it.")]
+    Gate(Gate),
     /// Verify a ledger, or a file that somebody handed you
     #[command(after_help = "Example:\n  handoff verify evidence.db --trust acme-root.pub")]
     Verify(Verify),

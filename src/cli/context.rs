@@ -143,7 +143,8 @@ impl<'a> Context<'a, AnyLedger> {
             | Exit::Integrity
             | Exit::Environment
             | Exit::Indeterminate
-            | Exit::NotRun => failure,
+            | Exit::NotRun
+            | Exit::Action(_) => failure,
         })
     }
 

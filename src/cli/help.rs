@@ -21,7 +21,7 @@ const EVERYDAY: [(&str, &[&str]); 3] = [
             "probe", "axis", "ambient", "claim", "flag", "promote", "seal",
         ],
     ),
-    ("Ask", &["can", "state", "verify"]),
+    ("Ask", &["can", "gate", "state", "verify"]),
 ];
 
 /// The other commands.
@@ -60,6 +60,7 @@ Exit
     4  integrity failure, rollback, fork
     5  environment: locked too long, disk full, I/O, not a ledger, newer than this program
     6  indeterminate: may or may not have been recorded; says how to find out
+  125  gate alone: the command was not run
 ";
 
 const EVIDENCE: &str = "

@@ -24,6 +24,7 @@ pub mod trust;
 pub mod written;
 
 use output::Output;
+use report::Failure;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -37,10 +38,15 @@ pub fn main() -> ExitCode {
         let common = &request.common;
         ended.map_err(|failure| failure.in_session(common.session).carrying(common))
     });
+    let topic = args::topic(&argv);
     let ended = ended.map_err(|failure| match failure.next {
         Some(_) => failure,
-        None => failure.next(format!("handoff help {}", args::topic(&argv))),
+        None => failure.next(format!("handoff help {topic}")),
     });
+    let ended = match topic == "gate" {
+        true => ended.map_err(Failure::not_run),
+        false => ended,
+    };
     let exit = ended.unwrap_or_else(|failure| {
         output.failure(&failure);
         failure.exit

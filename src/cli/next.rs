@@ -12,9 +12,9 @@ pub const THEN: &str = " && ";
 const PROGRAM: &str = "handoff ";
 
 /// The commands that speak for a session.
-const SESSION_COMMANDS: [&str; 12] = [
-    "ambient", "axis", "brief", "can", "claim", "discard", "flag", "probe", "promote", "reverify",
-    "seal", "state",
+const SESSION_COMMANDS: [&str; 13] = [
+    "ambient", "axis", "brief", "can", "claim", "discard", "flag", "gate", "probe", "promote",
+    "reverify", "seal", "state",
 ];
 /// The commands that use neither a ledger nor a key that could be named.
 const BARE_COMMANDS: [&str; 6] = [

@@ -20,10 +20,11 @@ use crate::types::{Digest, Seq, Value};
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
 };
+use signal_hook::{SigId, flag};
 use std::ffi::c_int;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Signals that would end this program and can be waited for: probes are in a session of their
@@ -56,15 +57,17 @@ impl Observer {
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in ENDING {
             // The second one ends the program as if nobody listened.
-            let listening =
-                signal_hook::flag::register_conditional_default(signal, Arc::clone(&interrupted))
-                    .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)));
-            listening.map_err(cannot_listen)?;
+            let ids = [
+                flag::register_conditional_default(signal, Arc::clone(&interrupted)),
+                flag::register(signal, Arc::clone(&interrupted)),
+            ];
+            for id in ids {
+                listening().push(id.map_err(cannot_listen)?);
+            }
         }
         // Where the parent ignores it, children would vanish before it is seen how they ended.
         let child_ended = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(signal_hook::consts::SIGCHLD, child_ended)
-            .map_err(cannot_listen)?;
+        flag::register(signal_hook::consts::SIGCHLD, child_ended).map_err(cannot_listen)?;
         Ok(Observer {
             root: context.root.clone(),
             scope: context.scope,
@@ -210,7 +213,21 @@ impl Secret {
 pub fn outlive_file_size_limit() {
     let reached = Arc::new(AtomicBool::new(false));
     // Where it cannot be had, such a write ends the process as it always did.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, reached);
+    let _ = flag::register(signal_hook::consts::SIGXFSZ, reached);
+}
+
+/// The signals that observers listen to.
+static LISTENING: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
+
+fn listening() -> MutexGuard<'static, Vec<SigId>> {
+    LISTENING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Listens no more to the signals that end probes: they are somebody else's to take now.
+pub fn stop_listening() {
+    for id in listening().drain(..) {
+        signal_hook::low_level::unregister(id);
+    }
 }
 
 fn cannot_listen(error: std::io::Error) -> Failure {

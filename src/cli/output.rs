@@ -195,7 +195,8 @@ impl Output {
                 | Exit::Integrity
                 | Exit::Environment
                 | Exit::Indeterminate
-                | Exit::NotRun,
+                | Exit::NotRun
+                | Exit::Action(_),
             ) => (String::new(), exit),
         };
         // Nobody can be told that standard error is broken too.

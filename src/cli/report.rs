@@ -30,6 +30,8 @@ pub enum Exit {
     Indeterminate,
     /// 125: the gated command was not run.
     NotRun,
+    /// What the gated command itself exited with.
+    Action(u8),
 }
 
 impl Exit {
@@ -44,6 +46,7 @@ impl Exit {
             Exit::Environment => 5,
             Exit::Indeterminate => 6,
             Exit::NotRun => 125,
+            Exit::Action(code) => code,
         }
     }
 }
@@ -142,9 +145,12 @@ impl Failure {
         Failure::new(Exit::Indeterminate, code, message)
     }
 
-    /// Exit 125: the gated command was not run.
-    pub fn not_run(code: &'static str, message: impl Into<String>) -> Failure {
-        Failure::new(Exit::NotRun, code, message)
+    /// The same failure as one of a gate: exit 125, for every other is the gated command's own.
+    pub fn not_run(self) -> Failure {
+        Failure {
+            exit: Exit::NotRun,
+            ..self
+        }
     }
 
     /// The same failure with the command to type next.

@@ -7,7 +7,7 @@ use super::observe::{Observer, Secret, secrets};
 use super::quote::quoted;
 use super::report::Failure;
 use super::written::not_told;
-use crate::append::LedgerError;
+use crate::append::{LedgerError, Pen};
 use crate::command::{self, Run};
 use crate::credential;
 use crate::event::NotProbedWhy;
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 /// How long reverification may take in all, if nothing else is said.
-const DEADLINE: Duration = Duration::from_secs(60);
+pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 /// How many probes run at the same time.
 const PARALLEL: usize = 8;
 /// How often a wait looks whether a signal came.
@@ -98,37 +98,78 @@ pub(super) fn judge_anew(
     let signer = context.signer()?;
     let state = context.ask(&everything(Some(session)))?;
     let axes = reverify::axes(&state, session, &arguments.only);
-    let mut found: BTreeMap<Seq, Found> = BTreeMap::new();
+    let mut observed = Observed::default();
     let mut left = BTreeSet::new();
     for axis in axes {
         match value_of(&state, axis, asserted) {
             Some(value) => {
                 check_assertable(&state, axis, &value)?;
-                found.insert(axis, Found::Asserted(value));
+                observed.found.insert(axis, Found::Asserted(value));
             }
             None if arguments.no_exec => {
-                found.insert(axis, Found::NotProbed(NotProbedWhy::NoExec));
+                let why = NotProbedWhy::NoExec;
+                observed.found.insert(axis, Found::NotProbed(why));
             }
             None => {
                 left.insert(axis);
             }
         }
     }
-    let plan = reverify::plan(&state, &left);
-    let runs = run_all(
-        context,
-        &state,
-        &plan,
-        arguments.deadline.unwrap_or(DEADLINE),
-    )
-    .map_err(|failure| failure.next(format!("handoff reverify --session {session}")))?;
-    let question = Question {
-        session: Some(session),
-        cited: left.iter().copied().chain(found.keys().copied()).collect(),
-        ..Question::default()
-    };
-    let appended = context.append_seen(&signer, &question, |pen| {
-        for (planned, run) in plan.iter().zip(runs) {
+    let deadline = arguments.deadline.unwrap_or(DEADLINE);
+    observed
+        .probe(context, &state, &left, deadline)
+        .map_err(|failure| failure.next(format!("handoff reverify --session {session}")))?;
+    let question = observed.question(session);
+    let appended = context.append_seen(&signer, &question, |pen| observed.write(pen, session))?;
+    let head = appended.head;
+    let state = context.ask(&everything(Some(session)));
+    Ok(Judged {
+        state: state.map_err(|failure| not_told(failure, &head))?,
+        head,
+    })
+}
+
+/// What was found of axes, and is not yet recorded.
+#[derive(Default)]
+pub(super) struct Observed {
+    found: BTreeMap<Seq, Found>,
+    runs: Vec<(Planned, Option<Run>)>,
+}
+
+impl Observed {
+    /// Runs the probes of axes, each once, until the deadline.
+    pub(super) fn probe(
+        &mut self,
+        context: &Context<'_>,
+        state: &State,
+        axes: &BTreeSet<Seq>,
+        deadline: Duration,
+    ) -> Result<(), Failure> {
+        let plan = reverify::plan(state, axes);
+        let runs = run_all(context, state, &plan, deadline)?;
+        self.runs.extend(plan.into_iter().zip(runs));
+        Ok(())
+    }
+
+    /// What must be known to record it.
+    pub(super) fn question(&self, session: Seq) -> Question {
+        let planned = self.runs.iter().flat_map(|(planned, _)| &planned.axes);
+        Question {
+            session: Some(session),
+            cited: planned.chain(self.found.keys()).copied().collect(),
+            ..Question::default()
+        }
+    }
+
+    /// Whether nothing was looked at.
+    pub(super) fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.runs.is_empty()
+    }
+
+    /// Records the receipts, and what they say of the axes.
+    pub(super) fn write(self, pen: &mut Pen<'_>, session: Seq) -> Result<(), Failure> {
+        let mut found = self.found;
+        for (planned, run) in self.runs {
             let what = match run {
                 Some(run) => recorded(command::receipt(pen, session, run))?,
                 None => Found::NotProbed(NotProbedWhy::NotRun),
@@ -139,13 +180,7 @@ pub(super) fn judge_anew(
             pen.write(session, event)?;
         }
         Ok(())
-    })?;
-    let head = appended.head;
-    let state = context.ask(&everything(Some(session)));
-    Ok(Judged {
-        state: state.map_err(|failure| not_told(failure, &head))?,
-        head,
-    })
+    }
 }
 
 /// What became of a receipt. One that cannot be put in an event (a predecessor may have recorded

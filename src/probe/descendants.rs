@@ -5,6 +5,7 @@
 //! kills and reaps them when the last running probe has ended; not sooner, for it cannot tell
 //! which probe they came from. Elsewhere they live on.
 
+use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, waitid, waitpgid,
 };
@@ -14,6 +15,12 @@ pub(super) fn has_ended(pid: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     // An error means that it is not our child any more, so that there is nothing to wait for.
     !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
+}
+
+/// Waits until the program has ended; it is not reaped by that.
+pub(super) fn wait_for_end(pid: Pid) {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while matches!(waitid(WaitId::Pid(pid), options), Err(Errno::INTR)) {}
 }
 
 /// Sends SIGTERM to the group, and SIGCONT so that a stopped member can act on it.

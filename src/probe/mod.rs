@@ -16,6 +16,7 @@ mod schema;
 pub use extract::{ExpressionError, check_expressions, met_by_empty_output};
 pub use files::file_digests;
 pub use output::{Captured, CapturedStream};
+pub use run::attached;
 
 use crate::probe_spec::{FileDigest, Judgement, Outcome, Probe};
 use std::path::{Path, PathBuf};

@@ -70,6 +70,29 @@ pub struct Can {
     pub ids: Vec<ClaimId>,
 }
 
+/// `gate`
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct Gate {
+    /// The claims the action relies on
+    #[arg(value_name = "ID", required = true)]
+    pub ids: Vec<ClaimId>,
+    /// Do not probe again what was seen to hold within this time
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub max_age: Option<Duration>,
+    /// Give up on what was not probed by then (60s)
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub deadline: Option<Duration>,
+    /// Write what was decided, and how the action ended, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Show what would be probed and decided; run and record nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The action: a program and its arguments
+    #[arg(value_name = "ARGV", last = true, required = true)]
+    pub argv: Vec<String>,
+}
+
 /// `verify`
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct Verify {

@@ -10,6 +10,7 @@ mod doctor;
 mod erase;
 mod evidence;
 mod export;
+mod gate;
 mod grounds;
 mod head;
 mod import;
@@ -84,6 +85,7 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Reverify(asked) => resume::reverify(&mut Context::open(common)?, asked, output),
         Command::Brief(asked) => brief::run(common, asked, output),
         Command::Can(asked) => can::run(common, asked, output),
+        Command::Gate(asked) => gate::run(common, asked, output),
         Command::Verify(asked) => verify::run(common, asked, output),
         Command::Compare(asked) => compare::run(common, asked, output),
         Command::Log(asked) => log::run(common, asked, output),

@@ -126,7 +126,8 @@ fn left_open(failure: Failure, session: Seq, opened: &Head) -> Failure {
         | Exit::CannotJudge
         | Exit::Integrity
         | Exit::Indeterminate
-        | Exit::NotRun => failure,
+        | Exit::NotRun
+        | Exit::Action(_) => failure,
     };
     failure
         .details(json!({ "session": session }))
