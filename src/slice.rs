@@ -7,7 +7,7 @@
 //! its leaf.
 
 use crate::chain::VerifiedEvent;
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, GateDecision};
 use crate::hash;
 use crate::refusal::{Refusal, Rule};
 use crate::rules::WRONG_SEALS_MAX;
@@ -43,6 +43,8 @@ pub enum Subject {
     Statement(Text),
     /// The end of a gated action.
     Gate(Seq),
+    /// The gates that let a command run whose end is not recorded.
+    Unfinished,
     /// What was erased.
     Erasures,
     /// The openings of sealed sessions that no sealed session inherits.
@@ -67,6 +69,7 @@ impl Subject {
             Subject::Claim(claim) => format!("claim {claim}"),
             Subject::Statement(statement) => format!("statement {statement}"),
             Subject::Gate(gate) => format!("gate {gate}"),
+            Subject::Unfinished => "unfinished".to_owned(),
             Subject::Erasures => "erasures".to_owned(),
             Subject::Frontier => "frontier".to_owned(),
             Subject::Unsealed => "unsealed".to_owned(),
@@ -112,7 +115,8 @@ pub struct Question {
     pub session: Option<Seq>,
     /// The claims asked about.
     pub claims: BTreeSet<ClaimId>,
-    /// Every claim of the session's lineage and of unsealed sessions.
+    /// Every claim of the session's lineage and of unsealed sessions, and the commands whose end is
+    /// not recorded.
     pub all_claims: bool,
     /// Statements that may be bound or admissible.
     pub statements: BTreeSet<Text>,
@@ -324,9 +328,17 @@ fn lawful(entry: &mut Entry, before: &State, event: &Event) {
                 claim(entry, session, id);
             }
         }
-        Body::ActionFinished(body) => entry.add.push(Subject::Gate(body.gate)),
+        Body::ActionGated(body) => {
+            if body.decision == GateDecision::Allowed {
+                entry.add.push(Subject::Unfinished);
+            }
+        }
+        Body::ActionFinished(body) => {
+            entry.add.push(Subject::Gate(body.gate));
+            entry.remove.push((Subject::Unfinished, body.gate));
+        }
         Body::CaptureErased(_) => entry.add.push(Subject::Erasures),
-        Body::ProbeBegun(_) | Body::ActionGated(_) | Body::Unknown(_) => {}
+        Body::ProbeBegun(_) | Body::Unknown(_) => {}
     }
 }
 

@@ -107,6 +107,7 @@ impl<'i, I: Index> Closure<'i, I> {
             }
         }
         if question.all_claims {
+            self.take_all(&Subject::Unfinished)?;
             self.all_claims()?;
         }
         Ok(())

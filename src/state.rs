@@ -9,7 +9,7 @@
 
 use crate::event::{
     ActionFinished, ActionGated, AxisRecorded, ClaimDiscarded, ClaimFlagged, ClaimPromotionRefused,
-    ClaimRetracted, ProbeBegun, ProbeReceipt,
+    ClaimRetracted, GateDecision, ProbeBegun, ProbeReceipt,
 };
 use crate::facts::{Claim, Fact, Key, Ledger, Said, Session, Stated, Support};
 use crate::lineage::Sessions;
@@ -156,6 +156,14 @@ impl State {
         let mut flags = self.flags.values();
         receipts.any(|it| it.body.probe_digest == *probe)
             || flags.any(|it| it.body.step_digest == *probe)
+    }
+
+    /// The commands that gates let run and whose end is not recorded, by gate: each runs still, or
+    /// never came back.
+    pub fn unfinished(&self) -> impl Iterator<Item = &Fact<ActionGated>> {
+        self.gates.values().filter(|gate| {
+            gate.body.decision == GateDecision::Allowed && !self.finished.contains_key(&gate.seq)
+        })
     }
 
     /// Commitments of captures that were erased, with the event that says so.

@@ -389,6 +389,15 @@ impl Verifier {
                     .to_owned(),
             });
         }
+        let mut unfinished = self.state.unfinished();
+        if let Some(first) = unfinished.next() {
+            let count = unfinished.count().saturating_add(1);
+            told.push(format!(
+                "that every gated command ended: of {count}, the first let run by event {}, no end \
+                 is recorded",
+                first.seq
+            ));
+        }
         match self.missing() {
             0 => {}
             missing => told.push(format!(

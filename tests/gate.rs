@@ -9,7 +9,7 @@
 
 mod cli_support;
 
-use cli_support::{Agent, HANG, Machine};
+use cli_support::{Agent, HANG, Machine, next};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::Write;
@@ -49,6 +49,21 @@ fn report(path: &Path) -> Value {
 
 fn head(agent: &Agent) -> u64 {
     agent.ok("head")["head"]["seq"].as_u64().unwrap()
+}
+
+/// The one document on standard error of a gate that did not run its command.
+fn not_run(agent: &Agent, line: &str) -> Value {
+    let ran = agent.run(&format!("--json {line}"));
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (125, ""),
+        "{line}: {ran:?}"
+    );
+    assert_eq!(ran.stderr.lines().count(), 1, "{line}: {ran:?}");
+    let document: Value = serde_json::from_str(&ran.stderr).unwrap();
+    assert_eq!(document["exit"], 125, "{document}");
+    next::check_document(&document);
+    document
 }
 
 /// Waits until a file is there that the gated command makes.
@@ -164,8 +179,36 @@ fn a_run_that_never_came_back_is_visible() {
     assert!(bodies(&agent, "action.finished").is_empty());
     let report = report(&written);
     assert_eq!(report["decision"], "allowed");
+    assert!(report["exit"].is_null(), "{report}");
     assert!(report.get("outcome").is_none(), "{report}");
-    agent.ok("verify");
+    // Whoever comes next is told: this session, a successor, an auditor.
+    let gate = report["gate"].as_u64().unwrap();
+    for line in ["state", "brief", "resume --agent third"] {
+        let told = agent.ok(line);
+        if line != "resume --agent third" {
+            assert_eq!(told["unfinished"][0]["gate"], gate, "{line}: {told}");
+            assert_eq!(told["unfinished"][0]["argv"][0], "sh");
+        }
+    }
+    let state = agent.run("state").stdout;
+    let begin = format!("\nunfinished: gate {gate} of session ");
+    assert!(state.contains(&begin), "{state}");
+    let brief = agent.run("brief").stdout;
+    let line = format!("\nA gated command runs still or never came back: handoff show {gate}\n");
+    assert!(brief.contains(&line), "{brief}");
+    let told = agent.ok("verify");
+    let not_proven =
+        format!("that every gated command ended: of 1, the first let run by event {gate},");
+    let lines = told["not_proven"].as_array().unwrap();
+    assert!(
+        lines
+            .iter()
+            .any(|it| it.as_str().unwrap().starts_with(&not_proven)),
+        "{told}"
+    );
+    // One that came back is none of them, whoever asks.
+    assert_eq!(agent.run("gate four -- true").code, 0);
+    assert_eq!(agent.ok("state")["unfinished"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -233,14 +276,14 @@ fn whatever_is_wrong_with_the_gate_itself_is_125() {
         "gate four --ledger /nowhere/ledger.db -- true",
         "gate four --key /nowhere/key.pem -- true",
     ] {
-        let document = agent.ends(125, line);
+        let document = not_run(&agent, line);
         assert!(document["error"]["next"].is_string(), "{document}");
     }
-    let document = agent.ends(125, &format!("gate four -- echo {secret}"));
+    let document = not_run(&agent, &format!("gate four -- echo {secret}"));
     assert_eq!(document["error"]["code"], "credential");
     assert_eq!((head(&agent), machine.bytes()), (before, ledger));
     // Of a claim that nobody spoke of, the refusal is recorded.
-    let document = agent.ends(125, "gate unheard-of -- touch ran");
+    let document = not_run(&agent, "gate unheard-of -- touch ran");
     assert_eq!(document["error"]["code"], "refused");
     assert_eq!(bodies(&agent, "action.gated")[0]["decision"], "refused");
     assert!(!machine.project().join("ran").exists());
@@ -254,11 +297,11 @@ fn nothing_is_admissible_elsewhere_or_after_the_end() {
     std::fs::create_dir(&elsewhere).unwrap();
     let mut there = agent.within(&elsewhere);
     there.set("HANDOFF_LEDGER", machine.ledger());
-    let document = there.ends(125, "gate four -- touch ran");
+    let document = not_run(&there, "gate four -- touch ran");
     assert_eq!(document["error"]["code"], "refused");
     agent.ok("ambient --none");
     agent.ok("seal");
-    agent.ends(125, "gate four -- touch ran");
+    not_run(&agent, "gate four -- touch ran");
     assert!(!elsewhere.join("ran").exists() && !machine.project().join("ran").exists());
     assert!(bodies(&agent, "action.gated").is_empty());
 }
@@ -273,7 +316,17 @@ fn a_dry_run_runs_and_records_nothing() {
     assert_eq!(document["claims"][0]["admissible"], true);
     let document = agent.ok("gate derived --max-age 1h --dry-run -- touch ran");
     assert_eq!(document["probes"].as_array().unwrap().len(), 0);
-    agent.no("gate unheard-of --dry-run -- touch ran");
+    let document = agent.ends(125, "gate unheard-of --dry-run -- touch ran");
+    assert_eq!(document["claims"][0]["because"][0]["kind"], "unknown");
+    // A line for each of what would be probed and what is to be said so far.
+    let ran = agent.run("gate four --dry-run -- touch ran");
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines[0], "would probe -- cat four.txt");
+    assert_eq!(lines[1], "yes four: \"it is four\"");
+    assert_eq!(
+        lines[2],
+        "by what is recorded so far it would run: touch ran"
+    );
     assert_eq!(machine.bytes(), before);
     assert!(!machine.project().join("ran").exists());
 }

@@ -161,6 +161,7 @@ fn a_crate_is_named_only_where_it_is_owned() {
         ("clap_mangen", &["src/cli/help.rs"]),
         ("indicatif", &["src/cli/output.rs"]),
         ("process_wrap", &["src/probe/run.rs"]),
+        ("signal_hook", &["src/cli/observe.rs", "src/probe/relay.rs"]),
         ("jsonschema", &["src/probe/schema.rs"]),
         ("ureq", &["src/probe/network.rs"]),
         ("base64ct", &["src/export.rs", "src/verifier_key.rs"]),

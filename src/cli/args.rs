@@ -134,9 +134,11 @@ pub enum Command {
     /// Run a command only if claims may be acted on, probed again just before
     #[command(after_help = "Example:\n  \
         handoff gate db-is-staging -- ./migrate.sh\n\n\
-        The command owns the streams and the exit code (128 + N if signal N ended it);\n\
-        125: it was not run. What the claims rest on may change after the probes:\n\
-        the gate makes that time short, it does not end it.")]
+        Streams and exit code are the command's own (128 + N if signal N ended it), also\n\
+        with --json; 125: it was not run, and why stands on standard error, as one\n\
+        document with --json. The decision is recorded before the run, its end after.\n\n\
+        What the claims rest on may change between the probes and the act: the gate\n\
+        narrows that window, it does not close it.")]
     Gate(Gate),
     /// Verify a ledger, or a file that somebody handed you
     #[command(after_help = "Example:\n  handoff verify evidence.db --trust acme-root.pub")]
@@ -240,8 +242,8 @@ pub fn parse(argv: &[OsString]) -> Result<Request, Failure> {
 
 /// The command that `argv` gets to, as `help` takes it; `all` if it gets to none.
 pub fn topic(argv: &[OsString]) -> String {
-    let path = usage::texts(argv).map(|words| usage::path(&words));
-    match path.unwrap_or_default().as_slice() {
+    let words = argv.iter().map(|word| word.to_string_lossy().into_owned());
+    match usage::path(&words.collect::<Vec<String>>()).as_slice() {
         [] => "all".to_owned(),
         path => path.join(" "),
     }

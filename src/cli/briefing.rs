@@ -42,6 +42,7 @@ struct Section {
 pub struct Briefing {
     title: String,
     bar: Option<String>,
+    unfinished: Option<String>,
     sections: Vec<Section>,
     commands: Vec<String>,
 }
@@ -90,6 +91,7 @@ impl Briefing {
         ];
         Briefing {
             title,
+            unfinished: unfinished(state, common),
             bar: bar.map(|bar| format!("Nothing is admissible: {}", because_text(state, &bar))),
             sections: sections
                 .into_iter()
@@ -135,6 +137,9 @@ impl Briefing {
         if let Some(line) = &self.bar {
             text += &format!("{line}\n");
         }
+        if let Some(line) = &self.unfinished {
+            text += &format!("{line}\n");
+        }
         if self.sections.is_empty() {
             text += "No claims.\n";
         }
@@ -155,6 +160,17 @@ impl Briefing {
         }
         text
     }
+}
+
+/// One line however many there are.
+fn unfinished(state: &State, common: &Common) -> Option<String> {
+    let last = state.unfinished().last()?.seq;
+    let look = common.carried(&format!("handoff show {last}"));
+    let said = match state.unfinished().count() {
+        1 => format!("A gated command runs still or never came back: {look}"),
+        count => format!("{count} gated commands run still or never came back, the last: {look}"),
+    };
+    Some(said)
 }
 
 fn heading(markup: Markup, heading: &str) -> String {

@@ -23,27 +23,40 @@ mod tree;
 pub mod trust;
 pub mod written;
 
+use args::Command;
 use output::Output;
 use report::Failure;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+/// The command whose exits are another program's.
+const GATE: &str = "gate";
+
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     observe::outlive_file_size_limit();
     let argv: Vec<OsString> = std::env::args_os().collect();
-    let mut output = Output::new(args::format(&argv));
-    let ended = args::parse(&argv).and_then(|request| {
+    let topic = args::topic(&argv);
+    let parsed = args::parse(&argv);
+    // A gate's standard output is the gated command's, whether it is run or not.
+    let aside = match &parsed {
+        Ok(request) => matches!(&request.command, Command::Gate(gate) if !gate.dry_run),
+        Err(_) => topic == GATE,
+    };
+    let mut output = match aside {
+        true => Output::aside(args::format(&argv)),
+        false => Output::new(args::format(&argv)),
+    };
+    let ended = parsed.and_then(|request| {
         let ended = commands::run(&request, &mut output);
         let common = &request.common;
         ended.map_err(|failure| failure.in_session(common.session).carrying(common))
     });
-    let topic = args::topic(&argv);
     let ended = ended.map_err(|failure| match failure.next {
         Some(_) => failure,
         None => failure.next(format!("handoff help {topic}")),
     });
-    let ended = match topic == "gate" {
+    let ended = match topic == GATE {
         true => ended.map_err(Failure::not_run),
         false => ended,
     };

@@ -17,21 +17,11 @@ use crate::probe_spec::{
 use crate::state::State;
 use crate::store::{Capture, Read};
 use crate::types::{Digest, Seq, Value};
-use signal_hook::consts::{
-    SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
-};
 use signal_hook::{SigId, flag};
-use std::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// Signals that would end this program and can be waited for: probes are in a session of their
-/// own, and would live on. Those of a fault of its own are none of them.
-const ENDING: [c_int; 10] = [
-    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGXCPU,
-];
 
 /// The redacted value of a recorded axis: what a new value is compared with.
 #[derive(Debug, Clone)]
@@ -49,20 +39,21 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// An observer in the command's root and scope; the `ENDING` signals end its probes.
+    /// An observer in the command's root and scope; the signals that would end this program end its probes.
     ///
     /// # Errors
     /// If the signals cannot be listened to.
     pub fn new(context: &Context<'_>) -> Result<Observer, Failure> {
         let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in ENDING {
+        for signal in probe::ending() {
             // The second one ends the program as if nobody listened.
             let ids = [
                 flag::register_conditional_default(signal, Arc::clone(&interrupted)),
                 flag::register(signal, Arc::clone(&interrupted)),
             ];
             for id in ids {
-                listening().push(id.map_err(cannot_listen)?);
+                let id = id.map_err(cannot_listen)?;
+                listening().push((id, Arc::clone(&interrupted)));
             }
         }
         // Where the parent ignores it, children would vanish before it is seen how they ended.
@@ -216,18 +207,22 @@ pub fn outlive_file_size_limit() {
     let _ = flag::register(signal_hook::consts::SIGXFSZ, reached);
 }
 
-/// The signals that observers listen to.
-static LISTENING: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
+/// What observers listen with, and whether a signal came.
+static LISTENING: Mutex<Vec<(SigId, Arc<AtomicBool>)>> = Mutex::new(Vec::new());
 
-fn listening() -> MutexGuard<'static, Vec<SigId>> {
+fn listening() -> MutexGuard<'static, Vec<(SigId, Arc<AtomicBool>)>> {
     LISTENING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Listens no more to the signals that end probes: they are somebody else's to take now.
-pub fn stop_listening() {
-    for id in listening().drain(..) {
-        signal_hook::low_level::unregister(id);
+/// Listens no more to the signals that end probes: they are somebody else's to take now. Whether
+/// one came before.
+pub fn stop_listening() -> bool {
+    let mut listening = listening();
+    for (id, _) in listening.iter() {
+        signal_hook::low_level::unregister(*id);
     }
+    let mut heard = listening.drain(..);
+    heard.any(|(_, interrupted)| interrupted.load(Ordering::Relaxed))
 }
 
 fn cannot_listen(error: std::io::Error) -> Failure {

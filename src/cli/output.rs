@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -51,6 +51,15 @@ enum State {
     Broken(io::Error),
 }
 
+impl State {
+    fn of(stream: BorrowedFd<'_>) -> State {
+        match stream.try_clone_to_owned() {
+            Ok(stream) => State::Open(BufWriter::new(File::from(stream))),
+            Err(error) => State::Broken(error),
+        }
+    }
+}
+
 impl Output {
     /// The process's streams. Bold is used on a terminal only, unless `NO_COLOR` is set and not
     /// empty (no-color.org) or `TERM` is `dumb`.
@@ -62,15 +71,20 @@ impl Output {
         } else {
             Style::Plain
         };
-        let state = match io::stdout().as_fd().try_clone_to_owned() {
-            Ok(stdout) => State::Open(BufWriter::new(File::from(stdout))),
-            Err(error) => State::Broken(error),
-        };
         Output {
             format,
             style,
-            state,
+            state: State::of(io::stdout().as_fd()),
             recorded: None,
+        }
+    }
+
+    /// An output that leaves standard output to somebody else: everything goes to standard error.
+    pub fn aside(format: Format) -> Output {
+        Output {
+            style: Style::Plain,
+            state: State::of(io::stderr().as_fd()),
+            ..Output::new(format)
         }
     }
 

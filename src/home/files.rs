@@ -333,6 +333,46 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     place(path, beside(path, bytes, SHARED_MODE)?, Present::Keep)
 }
 
+/// A file that somebody named, its owner's alone (0600), of which each version takes the place of
+/// the one before: whoever reads it sees one of them whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaceable {
+    path: PathBuf,
+}
+
+impl Replaceable {
+    /// The file at a path, once it is sure that one can be written there now. What is there already
+    /// stays until the first version.
+    ///
+    /// # Errors
+    /// Anything but a regular file stands there, a link too; or its folder takes no new file.
+    pub fn at(path: &Path) -> Result<Replaceable, FileError> {
+        match std::fs::symlink_metadata(path) {
+            Ok(metadata) if metadata.is_file() => {}
+            Ok(metadata) => {
+                return Err(FileError::NotRegular {
+                    path: path.to_owned(),
+                    found: FileKind::of(&metadata),
+                });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(FileError::io("write", path)(error)),
+        }
+        beside(path, &[], PRIVATE_MODE)?;
+        Ok(Replaceable {
+            path: path.to_owned(),
+        })
+    }
+
+    /// Writes the next version, for good.
+    ///
+    /// # Errors
+    /// What the system refused; then the version before is left.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), FileError> {
+        write(&self.path, bytes, Present::Replace)
+    }
+}
+
 fn sync_folder(folder: &Path) -> Result<(), FileError> {
     File::open(folder)
         .and_then(|opened| opened.sync_all())

@@ -25,5 +25,5 @@ pub mod surroundings;
 pub mod view;
 pub mod witness;
 
-pub use files::{FileError, FileKind, read_given, write_new};
+pub use files::{FileError, FileKind, Replaceable, read_given, write_new};
 pub use lock::LockError;

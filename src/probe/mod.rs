@@ -10,13 +10,15 @@ mod loadable;
 mod native;
 mod network;
 mod output;
+mod relay;
 mod run;
 mod schema;
 
 pub use extract::{ExpressionError, check_expressions, met_by_empty_output};
 pub use files::file_digests;
 pub use output::{Captured, CapturedStream};
-pub use run::attached;
+pub use relay::{Relay, ending};
+pub use run::{attached, not_started};
 
 use crate::probe_spec::{FileDigest, Judgement, Outcome, Probe};
 use std::path::{Path, PathBuf};

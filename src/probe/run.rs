@@ -9,15 +9,12 @@ use super::descendants::{self, Family};
 use super::files::find_program;
 use super::loadable::{is_loadable, speaks_of_program};
 use super::output::{Captured, Sink, drain, lock};
+use super::relay::Relay;
 use super::{Seen, Surroundings, milliseconds_since};
 use crate::probe_spec::{Outcome, Probe};
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
-use rustix::process::{Pid, Signal, getpgrp, kill_process};
-use rustix::termios::tcgetpgrp;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use signal_hook::iterator::Signals;
+use rustix::process::Pid;
 use std::convert::Infallible;
-use std::fs::File;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -103,49 +100,30 @@ pub(super) fn observe(
     }
 }
 
-/// The signals that an attached program is handed on.
-const HANDED_ON: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-/// Of these, what a terminal sends to everyone in its foreground, and so to the program too.
-const OF_A_TERMINAL: [i32; 2] = [SIGINT, SIGQUIT];
-
 /// Runs `argv` attached: its streams, environment, folder and terminal are those of this process,
-/// and signals that end this process are handed on to it instead. Returns how it ended.
+/// and the signals that would end this process are handed on to it. Returns how it ended, which is
+/// [`Outcome::Failed`] if the system does not tell.
 ///
 /// # Errors
 /// What kept it from being started; then it was not.
-pub fn attached(argv: &[String]) -> io::Result<Outcome> {
+pub fn attached(argv: &[String], relay: Relay) -> io::Result<Outcome> {
     let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut signals = Signals::new(HANDED_ON)?;
     let mut child = Command::new(program).args(arguments).spawn()?;
-    let pid = i32::try_from(child.id())
-        .ok()
-        .and_then(Pid::from_raw)
-        .ok_or(io::ErrorKind::InvalidData)?;
-    let handle = signals.handle();
-    let by_terminal = is_in_foreground();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            let sent = signals
-                .forever()
-                .filter(|signal| !(by_terminal && OF_A_TERMINAL.contains(signal)));
-            for signal in sent.filter_map(Signal::from_named_raw) {
-                // It may just have ended.
-                let _ = kill_process(pid, signal);
-            }
-        });
-        // It keeps its number until the last signal was handed on.
-        descendants::wait_for_end(pid);
-        handle.close();
-    });
-    child.wait().map(outcome_of)
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        relay.accompany(pid);
+    }
+    Ok(child.wait().map_or(Outcome::Failed, outcome_of))
 }
 
-/// Whether this process is in the foreground of a terminal.
-fn is_in_foreground() -> bool {
-    File::open("/dev/tty")
-        .ok()
-        .and_then(|terminal| tcgetpgrp(terminal).ok())
-        .is_some_and(|foreground| foreground == getpgrp())
+/// The outcome of a program that could not be started.
+pub fn not_started(error: &io::Error) -> Outcome {
+    if error.kind() == io::ErrorKind::NotFound {
+        Outcome::NotFound
+    } else if speaks_of_program(error) {
+        Outcome::NotExecutable
+    } else {
+        Outcome::Failed
+    }
 }
 
 #[derive(Clone, Copy)]

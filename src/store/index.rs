@@ -22,7 +22,7 @@ use std::time::Duration;
 const APPLICATION_ID: i32 = 0x686e_6469;
 /// What the tables hold: their layout, and the judgements of this program by its rules. A file of
 /// another program is emptied, whichever is newer, and built anew.
-const CONTENTS: &str = concat!("layout 3, handoff-ledger ", env!("CARGO_PKG_VERSION"));
+const CONTENTS: &str = concat!("layout 4, handoff-ledger ", env!("CARGO_PKG_VERSION"));
 /// Of how many positions it is kept what was computed up to there: as many as there are checkpoints
 /// in use at once.
 const COMPUTED_MAX: i64 = 16;

@@ -82,13 +82,13 @@ pub struct Gate {
     /// Give up on what was not probed by then (60s)
     #[arg(long, value_name = "D", value_parser = duration)]
     pub deadline: Option<Duration>,
-    /// Write what was decided, and how the action ended, as JSON
-    #[arg(long, value_name = "FILE")]
+    /// Write what was decided, and then how the command ended, as JSON (a regular file, 0600)
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pub report: Option<PathBuf>,
-    /// Show what would be probed and decided; run and record nothing
+    /// Show what would be probed, and exit 0 or 125 by what is recorded; run and record nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// The action: a program and its arguments
+    /// The command: a program and its arguments
     #[arg(value_name = "ARGV", last = true, required = true)]
     pub argv: Vec<String>,
 }

@@ -6,7 +6,8 @@ use crate::cli::context::Context;
 use crate::cli::output::Output;
 use crate::cli::quote::quoted;
 use crate::cli::render::{
-    axes, axes_json, axis_text, claim_text, claims, claims_json, reasons_text, weak_text,
+    axes, axes_json, axis_text, claim_text, claims, claims_json, reasons_text, unfinished_json,
+    unfinished_text, weak_text,
 };
 use crate::cli::report::{Exit, Failure};
 use serde_json::{Value, json};
@@ -37,6 +38,7 @@ pub(super) fn body(moment: &Moment) -> Value {
         "session": moment.session,
         "claims": claims_json(state, &judge, None),
         "axes": axes_json(state, &judge),
+        "unfinished": unfinished_json(state),
         "undetermined": state.undetermined(),
     })
 }
@@ -52,6 +54,9 @@ fn print(moment: &Moment, output: &mut Output) {
         output.line(&format!("opened by {}{purpose}", opened.opened.body.agent));
     }
     let axes = axes(state, &judge);
+    for gate in state.unfinished() {
+        output.line(&unfinished_text(gate));
+    }
     if !axes.is_empty() {
         output.line("axes");
     }

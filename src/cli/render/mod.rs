@@ -3,12 +3,15 @@
 //! ```text
 //!  mod.rs    claims, axes, reasons and heads as JSON      next.rs   the command to type next
 //!  text.rs   the same for a person, one line each               age.rs    how old it is
+//!  action.rs gated commands
 //! ```
 
+mod action;
 mod age;
 mod next;
 mod text;
 
+pub use action::{end_text, unfinished_json, unfinished_text};
 pub use age::{age_text, oldest_observation};
 pub use next::next_for;
 pub use text::{
