@@ -9,13 +9,13 @@
 
 mod cli_support;
 
-use cli_support::{Agent, HANG, Machine, next};
-use rustix::process::{Pid, Signal, kill_process};
+use cli_support::{Agent, Machine, next, send, wait_for};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 /// An open session that inherits `four` (which needs `a`, the content of `four.txt`) and `derived`,
 /// which needs nothing but follows from it.
@@ -33,14 +33,6 @@ fn successor(machine: &Machine) -> Agent {
         .as_u64()
         .unwrap();
     root.of(session)
-}
-
-/// The bodies of the events of a kind.
-fn bodies(agent: &Agent, kind: &str) -> Vec<Value> {
-    let log = agent.run(&format!("log --json --kind {kind}"));
-    let lines = log.stdout.lines();
-    let events = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
-    events.map(|event| event["body"].clone()).collect()
 }
 
 fn report(path: &Path) -> Value {
@@ -66,20 +58,6 @@ fn not_run(agent: &Agent, line: &str) -> Value {
     document
 }
 
-/// Waits until a file is there that the gated command makes.
-fn wait_for(path: &Path) {
-    let until = Instant::now() + HANG;
-    while !path.exists() {
-        assert!(Instant::now() < until, "{} never came", path.display());
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-fn send(child: &Child, signal: Signal) {
-    let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
-    kill_process(pid, signal).unwrap();
-}
-
 #[test]
 fn streams_and_exit_are_the_commands_own() {
     let machine = Machine::new();
@@ -95,11 +73,11 @@ fn streams_and_exit_are_the_commands_own() {
     assert_eq!(output.status.code(), Some(7));
     assert_eq!(output.stdout, given);
     assert_eq!(output.stderr, b"told\n");
-    let gated = bodies(&agent, "action.gated");
+    let gated = agent.bodies("action.gated");
     assert_eq!(gated[0]["decision"], "allowed");
     assert_eq!(gated[0]["claims"], serde_json::json!(["derived", "four"]));
     assert_eq!(gated[0]["argv"][0], "sh");
-    let finished = bodies(&agent, "action.finished");
+    let finished = agent.bodies("action.finished");
     assert_eq!(
         finished[0]["outcome"],
         serde_json::json!({ "end": "exited", "exit": 7 })
@@ -128,8 +106,8 @@ fn what_changed_since_the_session_began_is_seen_and_stops_the_command() {
     );
     assert_eq!(report["claims"][0]["because"][0]["claim"], "four");
     assert_eq!(report["error"]["code"], "refused");
-    assert_eq!(bodies(&agent, "action.gated")[0]["decision"], "refused");
-    assert!(bodies(&agent, "action.finished").is_empty());
+    assert_eq!(agent.bodies("action.gated")[0]["decision"], "refused");
+    assert!(agent.bodies("action.finished").is_empty());
     // The whole chain stays lawful.
     agent.ok("verify");
 }
@@ -139,12 +117,12 @@ fn a_young_enough_observation_is_not_made_again() {
     let machine = Machine::new();
     let agent = successor(&machine);
     machine.write("four.txt", "5\n");
-    let receipts = bodies(&agent, "probe.receipt").len();
+    let receipts = agent.bodies("probe.receipt").len();
     assert_eq!(agent.run("gate four --max-age 1h -- true").code, 0);
-    assert_eq!(bodies(&agent, "probe.receipt").len(), receipts);
+    assert_eq!(agent.bodies("probe.receipt").len(), receipts);
     std::thread::sleep(Duration::from_millis(2));
     assert_eq!(agent.run("gate four --max-age 1ms -- true").code, 125);
-    assert_eq!(bodies(&agent, "probe.receipt").len(), receipts + 1);
+    assert_eq!(agent.bodies("probe.receipt").len(), receipts + 1);
     // What did not hold is looked at again whatever its age.
     machine.write("four.txt", "4\n");
     assert_eq!(agent.run("gate four --max-age 1h -- true").code, 0);
@@ -158,7 +136,7 @@ fn the_decision_is_committed_before_the_command_runs() {
     let ran = agent.run(&format!("gate four -- {program} log --kind action.gated"));
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stdout.contains("action.gated"), "{}", ran.stdout);
-    assert!(bodies(&agent, "action.finished").len() == 1);
+    assert!(agent.bodies("action.finished").len() == 1);
 }
 
 #[test]
@@ -167,16 +145,18 @@ fn a_run_that_never_came_back_is_visible() {
     let agent = successor(&machine);
     let (begun, written) = (machine.path("begun"), machine.path("report.json"));
     let line = format!(
-        "gate four --report {} -- sh -c 'touch {}; sleep 600 & wait'",
+        "gate four --report {} -- sh -c 'touch {}; cat'",
         written.display(),
         begun.display()
     );
-    let mut child = agent.start(&line);
+    // The command ends with its input, which is held until the end of this test.
+    let mut child = agent.command(&line).stdin(Stdio::piped()).spawn().unwrap();
+    let _input = child.stdin.take();
     wait_for(&begun);
     send(&child, Signal::KILL);
     child.wait().unwrap();
-    assert_eq!(bodies(&agent, "action.gated").len(), 1);
-    assert!(bodies(&agent, "action.finished").is_empty());
+    assert_eq!(agent.bodies("action.gated").len(), 1);
+    assert!(agent.bodies("action.finished").is_empty());
     let report = report(&written);
     assert_eq!(report["decision"], "allowed");
     assert!(report["exit"].is_null(), "{report}");
@@ -233,9 +213,9 @@ fn signals_are_handed_on_and_the_end_is_recorded() {
         wait_for(&begun);
         send(&child, signal);
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal:?}");
-        assert_eq!(bodies(&agent, "action.finished").len(), number + 1);
+        assert_eq!(agent.bodies("action.finished").len(), number + 1);
     }
-    let outcome = bodies(&agent, "action.finished").pop().unwrap()["outcome"].clone();
+    let outcome = agent.bodies("action.finished").pop().unwrap()["outcome"].clone();
     assert_eq!(
         outcome,
         serde_json::json!({ "end": "signaled", "signal": 10 })
@@ -253,7 +233,7 @@ fn a_command_that_cannot_start_was_not_run() {
     ] {
         let ran = agent.run(&format!("gate four -- {program}"));
         assert_eq!(ran.code, 125, "{ran:?}");
-        let finished = bodies(&agent, "action.finished").pop().unwrap();
+        let finished = agent.bodies("action.finished").pop().unwrap();
         assert_eq!(finished["outcome"]["end"], end);
     }
 }
@@ -285,7 +265,7 @@ fn whatever_is_wrong_with_the_gate_itself_is_125() {
     // Of a claim that nobody spoke of, the refusal is recorded.
     let document = not_run(&agent, "gate unheard-of -- touch ran");
     assert_eq!(document["error"]["code"], "refused");
-    assert_eq!(bodies(&agent, "action.gated")[0]["decision"], "refused");
+    assert_eq!(agent.bodies("action.gated")[0]["decision"], "refused");
     assert!(!machine.project().join("ran").exists());
 }
 
@@ -303,7 +283,7 @@ fn nothing_is_admissible_elsewhere_or_after_the_end() {
     agent.ok("seal");
     not_run(&agent, "gate four -- touch ran");
     assert!(!elsewhere.join("ran").exists() && !machine.project().join("ran").exists());
-    assert!(bodies(&agent, "action.gated").is_empty());
+    assert!(agent.bodies("action.gated").is_empty());
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 use serde_json::Value;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Command, Output, Stdio};
 
 const HELP_LINES_MAX: usize = 40;
@@ -99,6 +100,7 @@ fn help_all_shows_every_command_every_common_option_and_every_exit() {
     for exit in 0..=6 {
         assert!(all.contains(&format!("\n    {exit}  ")), "{exit}");
     }
+    assert!(all.contains("\n  125  gate alone"), "{all}");
 }
 
 #[test]
@@ -345,6 +347,45 @@ fn a_usage_error_is_one_document_if_json_is_asked_for_anywhere() {
     assert!(error.contains("--timeout"), "{error}");
 }
 
+/// Every other exit is the gated command's own, and so is standard output.
+#[test]
+fn a_gate_typed_wrong_exits_125_and_tells_it_on_standard_error() {
+    let not_utf8 = OsStr::from_bytes(b"\xff");
+    for arguments in [
+        &["gate"].map(OsStr::new)[..],
+        &["gate", "a"].map(OsStr::new),
+        &["gate", "a", "--"].map(OsStr::new),
+        &["gate", "--", "true"].map(OsStr::new),
+        &["gate", "A", "--", "true"].map(OsStr::new),
+        &["gate", "a", "--frobnicate", "--", "true"].map(OsStr::new),
+        &["gate", "a", "--max-age", "0s", "--", "true"].map(OsStr::new),
+        &["gate", "a", "--dry-run", "--report", "x", "--", "true"].map(OsStr::new),
+        &[
+            OsStr::new("gate"),
+            OsStr::new("a"),
+            OsStr::new("--"),
+            not_utf8,
+        ],
+    ] {
+        let output = handoff(arguments);
+        assert_eq!(output.status.code(), Some(125), "{arguments:?}: {output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        let told = text(&output.stderr);
+        assert!(told.starts_with("error: "), "{told}");
+        assert!(told.contains("\nnext: handoff "), "{told}");
+        let output = handoff([OsStr::new("--json")].iter().chain(arguments));
+        assert!(output.stdout.is_empty(), "{output:?}");
+        let document: Value = serde_json::from_str(text(&output.stderr)).unwrap();
+        assert_eq!(document["exit"], 125, "{document}");
+    }
+    let help = handoff(["gate", "--help"]);
+    assert_eq!((help.status.code(), help.stderr.len()), (Some(0), 0));
+    assert!(
+        text(&help.stdout).contains("it does not close it"),
+        "{help:?}"
+    );
+}
+
 #[test]
 fn a_duration_is_whole_positive_bounded_and_has_a_unit() {
     for wrong in [
@@ -527,7 +568,6 @@ fn a_folder_that_cannot_be_written_is_an_environment_failure() {
 #[cfg(unix)]
 mod unix {
     use super::*;
-    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn an_argument_that_is_not_utf_8_is_a_usage_error() {

@@ -39,7 +39,8 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// An observer in the command's root and scope; the signals that would end this program end its probes.
+    /// An observer in the command's root and scope; the signals that would end this program end its
+    /// probes.
     ///
     /// # Errors
     /// If the signals cannot be listened to.

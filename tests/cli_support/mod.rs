@@ -17,6 +17,7 @@ pub mod tampering;
 use handoff_ledger::home::keys;
 use handoff_ledger::key::SigningKey;
 use handoff_ledger::types::PublicKey;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -230,6 +231,14 @@ impl Agent {
             .to_owned()
     }
 
+    /// The bodies of the events of a kind.
+    pub fn bodies(&self, kind: &str) -> Vec<Value> {
+        let log = self.run(&format!("log --json --kind {kind}"));
+        let lines = log.stdout.lines();
+        let events = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+        events.map(|event| event["body"].clone()).collect()
+    }
+
     /// Opens a session and returns its number.
     pub fn open(&self, agent: &str) -> u64 {
         self.ok(&format!("session open --agent {agent}"))["session"]
@@ -249,6 +258,21 @@ impl Agent {
         agent.set("HANDOFF_SESSION", session.to_string());
         agent
     }
+}
+
+/// Waits until a file is there.
+pub fn wait_for(path: &Path) {
+    let until = Instant::now() + HANG;
+    while !path.exists() {
+        assert!(Instant::now() < until, "{} never came", path.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Sends a signal to a process alone.
+pub fn send(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
 }
 
 /// The words of a command line: split at spaces, but not within single quotes.

@@ -219,6 +219,7 @@ fn answers_alike(
         ..Question::default()
     };
     let part = slice(index, &all).unwrap();
+    assert!(part.unfinished().eq(whole.unfinished()), "{session:?}");
     for asked in looked_at(whole, each, count) {
         let (found, expected) = (
             Judge::new(&part, session, asked),

@@ -47,7 +47,7 @@ pub(super) fn run(common: &Common, asked: &Gate, output: &mut Output) -> Result<
             .carrying(common)
             .not_run();
         report.failed(&failure, output);
-        failure
+        failure.details(report.decision())
     })
 }
 
@@ -67,9 +67,9 @@ fn gated(
         asked,
     };
     let decided = gate.decide()?;
-    report.decided(decided.body.clone());
+    report.decided(decided.body);
     if let Some(failure) = decided.refusal {
-        return Err(failure.details(decided.body));
+        return Err(failure);
     }
     let run = match report.begin() {
         Ok(()) => act(&asked.argv),
@@ -313,4 +313,21 @@ fn claims_json(
         })
     });
     told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_exit_is_the_commands_own_and_a_signal_is_told_as_a_shell_does() {
+        for code in 0..=u8::MAX {
+            assert_eq!(exit_of(Outcome::Exited(code)), code);
+        }
+        // Of signals there are 64 (signal(7)).
+        for number in 1..=64 {
+            assert_eq!(exit_of(Outcome::Signaled(number)), 128 + number);
+        }
+        assert_eq!(exit_of(Outcome::NotFound), 125);
+    }
 }

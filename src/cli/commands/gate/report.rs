@@ -17,7 +17,7 @@ pub(super) const SCHEMA: &str = "handoff.gate.v1";
 /// still, or never came back. What was refused or failed is written once.
 pub(super) struct Report {
     file: Option<Replaceable>,
-    body: Value,
+    decision: Value,
 }
 
 impl Report {
@@ -25,13 +25,18 @@ impl Report {
     /// that it cannot be had.
     pub(super) fn at(path: Option<&Path>) -> Result<Report, Failure> {
         let file = path.map(Replaceable::at).transpose()?;
-        let body = json!({});
-        Ok(Report { file, body })
+        let decision = json!({});
+        Ok(Report { file, decision })
     }
 
     /// What was decided.
-    pub(super) fn decided(&mut self, body: Value) {
-        self.body = body;
+    pub(super) fn decided(&mut self, decision: Value) {
+        self.decision = decision;
+    }
+
+    /// What was decided; an empty object if nothing was.
+    pub(super) fn decision(&self) -> Value {
+        self.decision.clone()
     }
 
     /// Writes what was decided.
@@ -71,8 +76,10 @@ impl Report {
             return Ok(());
         };
         let mut document = json!({ "schema": SCHEMA, "exit": exit });
-        if let (Some(document), Some(body)) = (document.as_object_mut(), self.body.as_object()) {
-            document.extend(body.clone());
+        if let (Some(document), Some(decision)) =
+            (document.as_object_mut(), self.decision.as_object())
+        {
+            document.extend(decision.clone());
             document.extend(more);
         }
         file.write(format!("{}\n", json_line(&document)).as_bytes())
