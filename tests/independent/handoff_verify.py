@@ -1,288 +1,560 @@
 #!/usr/bin/env python3
-"""A second verifier of handoff ledgers, written from ledger-format.md alone.
+"""A second verifier of handoff ledgers, written from ledger-format.md alone: see README.md.
 
-It shares no code with the program, so what both say of a ledger is what the text says. It reads an
-export or a ledger file, changes nothing, and runs nothing. Python 3.11 and `cryptography`.
-
-    handoff_verify.py FILE [--trust HEX] [--expect HEAD] [--at SEQ] [--json]
-
-exits 0 (verified), 2 (usage), 3 (self_consistent, undetermined, incomplete, empty), 4 (tampered,
-unlawful) or 5 (error). `--at SEQ` asks all sessions at that event, in place of each at its end.
-
-    handoff_verify.py --serve
-
-reads one request from each line of standard input, and answers each with one line of JSON:
-
-    {"path": FILE, "kind": "export" or "sqlite", "root": HEX or null, "expect": HEAD or null,
-     "sessions": true or false, "at": SEQ or null, "known": {"SEQ": LEAF}}
-
-`path` is needed; without `kind` the file's first byte decides, and `sessions` are told; `known` are
-records verified before. The answer has these members, whatever came in:
-
-    {"result": "verified", "events": N, "head": {"seq": N, "hash": HEX} or null,
-     "faults": [{"seq": N or null, "kind": K}], "refused": [{"seq": N, "rule": R}], "voided": [N],
-     "checkpoint": TEXT or null, "error": TEXT or null,
-     "sessions": [{"session": S, "at": N, "axes": [{"axis": NAME, "seq": N, "verdict": V,
-                   "reason": R or null}], "admissible": [CLAIM],
-                   "claims": [{"claim": C, "state": T}]}]}
-
-All but `result` and `faults` is of the intact prefix, and lists ascend. A session is shown at its
-seal or abandonment, or at the head while it is open, by the time of that event: `axes` are all axes
-of its lineage, by seq; `claims` all claims spoken of by then, by id.
-"""
-import base64
+    handoff_verify.py FILE [ROOT [HEAD]]        or        handoff_verify.py --serve"""
 import json
 import re
 import sqlite3
 import sys
-from hashlib import sha256 as raw_sha256
+from base64 import b64decode, b64encode
+from collections import defaultdict
+from contextlib import closing
 from pathlib import Path
 
-from handoff_format import MAX_INTEGER, public_key, read_event, sha256, signature_is_valid
-from handoff_state import Ledger
+from handoff_format import OBJECTS, TAGS, Object, digest, public_key, read_event, satisfies
+from handoff_format import sha256, signature_is_valid, weigh
 
+NOTHING = Object(body=Object(), end=Object(), seen=Object(), lineage=())  # in place of no event
+SUPPORTS_MAX, WEIGHT_MAX = 8, 2048
+ENDLESS, AUTHORITY = float("inf"), "ledger.opened key.authorized"
+SUPPORT, FLAG = "claim.verified claim.promoted", "claim.flagged"
+CLAIMS = " ".join(kind for kind in TAGS if kind.startswith("claim."))
 
+def first(groups):
+    """The name of the first check that applies, in groups of named checks; or none."""
+    return next((name for group in groups for name, applies in group.items() if applies), None)
+
+def since(revocation):
+    return ENDLESS if revocation.compromised_since is None else revocation.compromised_since
+
+# Section 8.
+class Ledger:
+    """The lawful events so far, and what is asked of them."""
+    def __init__(self):
+        self.lawful, self.said, self.root = {}, defaultdict(list), NOTHING
+        self.refused, self.undetermined, self.wrong_seals = [], False, defaultdict(int)
+
+    def take(self, e):
+        """Judges an event on the state before it, and takes it in or refuses it."""
+        broken = self.undetermined or first(rules(self, e))
+        if broken:
+            self.refused += [] if self.undetermined else [(e.seq, broken)]
+            self.wrong_seals[e.session] += broken == "boundary"
+            return
+        self.lawful[e.seq] = e
+        self.said[e.kind].append(e)
+        e.end, e.seen = Object(), self.get("probe.receipt", e.receipt)
+        e.receipts = e.receipts or [e.receipt]
+        e.statement = e.statement or self.get(FLAG, e.flag).statement
+        e.bound = {each: self.statement_of(each) for each in e.get("from", ())}
+        e.lineage = {e.seq}.union(*(self.lawful[each].lineage for each in e.inherits or []))
+        if e.kind == "ledger.opened":
+            self.root, e.key, e.label, e.roles = e, e.signer, e.name, ["admin", "recorder"]
+        if e.kind in ("session.sealed", "session.abandoned"):
+            self.lawful[e.session or e.body.session].end = e
+        self.undetermined = max(e.rules or 1, e.body.v or 1) > 1
+        for each in self.lawful.values() if e.kind == "key.revoked" else [e]:
+            each.is_void = self.voids(each)
+
+    def voids(self, e):
+        cited = [] if e.kind == FLAG else [e.flag, *e.receipts, *(e.needs or [])]
+        return not e.kind.startswith(("ledger.", "key.", "event.")) and (
+            since(self.last("key.revoked", key=e.signer)) <= e.seq
+            or any(self.lawful.get(each, NOTHING).is_void for each in cited))
+
+    def get(self, kind, seq):
+        event = self.lawful.get(seq, NOTHING)
+        return event if event.kind == kind else NOTHING
+
+    def all(self, kinds, up_to=ENDLESS, **members):
+        """The lawful events of these kinds that have these members, up to a seq."""
+        wanted = members.items()
+        return [each for kind in kinds.split() for each in self.said[kind]
+                if each["seq"] <= up_to and wanted <= each.items()]
+
+    def last(self, *which, **members):
+        return [NOTHING, *self.all(*which, **members)][-1]
+
+    def latest(self, like, session, up_to=ENDLESS):
+        """The latest receipt in a session of the probe of another one."""
+        return self.last("probe.receipt", up_to, session=session, probe_digest=like.probe_digest)
+
+    def unvoided(self, kinds, **members):
+        return [each for each in self.all(kinds, **members) if not each.is_void]
+
+    def open_flag(self, claim):
+        flag = [NOTHING, *self.unvoided(FLAG, claim=claim)][-1]
+        return NOTHING if self.unvoided("claim.discarded", claim=claim, flag=flag.seq) else flag
+
+    def ids(self, statement):
+        return {each.claim for each in self.all(f"{SUPPORT} {FLAG}", statement=statement)}
+
+    def statement_of(self, claim):
+        said = [*self.unvoided(SUPPORT, claim=claim), self.open_flag(claim)]
+        return min([(each.seq, each.statement) for each in said if each.kind] or [(0, None)])[1]
+
+    def retracted_at(self, claim):
+        said = self.all("claim.retracted")
+        return max((each.seq for each in said if claim in each.claims), default=-1)
+
+    def is_ambient(self, axis, session):
+        said = self.unvoided("ambient.declared", session=session)
+        return axis.axis in [entry.name for each in said for entry in each.entries]
+
+    def spoken_of(self):
+        return {claim for each in self.all(CLAIMS) for claim in each.claims or [each.claim]}
+
+    def resolve(self, name, session):
+        """(Probe digest, comparator) of what an axis name may mean; several if it is ambiguous."""
+        newest = {each.session: each for each in self.unvoided("axis.recorded", axis=name)
+                  if each.session in session.lineage}
+        left = [axis for axis in newest.values() if not any(
+            axis.session in self.lawful[each].lineage for each in newest if each != axis.session)]
+        told = {(axis.seen.probe_digest, axis.comparator, axis.seen.value,
+                 (axis.seen.redacted or Object()).commitment) for axis in left}
+        return [each[:2] for each in told] or [(None, None)]
+
+# Section 9: the rules that an event is judged by, in order, each with whether it is broken.
+def rules(s, e):
+    kind, tags, own = e.kind, TAGS.get(e.kind), s.last(AUTHORITY, key=e.signer)
+    here, flag = s.get("session.opened", e.session), s.get(FLAG, e.flag)
+    by_root, run = e.signer == s.root.signer, s.get("probe.receipt", e.receipt)
+    if kind == "ledger.opened":
+        yield dict(already_opened=s.root is not NOTHING or e.seq != 0)
+    else:
+        by_admin = "admin" in (tags or ()) or kind == "claim.discarded" and e.session == 0
+        yield dict(key_not_authorized=own is NOTHING,
+                   key_revoked=s.all("key.revoked", key=e.signer),
+                   kind_not_allowed=e.v != 1 or tags is None)
+        yield dict(role=("admin" if by_admin else "recorder") not in own.roles
+                   and kind != "session.abandoned")
+    yield dict(session=e.session if "none" in tags else "own" in tags and not e.session)
+    if e.session:
+        yield dict(session_unknown=here is NOTHING, session_key=here.signer != e.signer,
+                   session_ended=here.end.kind and kind != "action.finished")
+    match kind:
+        case "ledger.upgraded":
+            yield dict(root_only=not by_root, upgrade_lowers=e.rules == e.body.v == 1)
+        case "key.authorized":
+            yield dict(root_only="admin" in e.roles and not by_root,
+                       key_already_authorized=s.all(AUTHORITY, key=e.key),
+                       key_weak=not public_key(e.key), label_in_use=s.all(AUTHORITY, label=e.label))
+        case "key.revoked":
+            of, before = s.last(AUTHORITY, key=e.key), s.last("key.revoked", key=e.key)
+            yield dict(key_unknown=of is NOTHING, root_irrevocable=of is s.root)
+            is_lowered = since(e) < since(before) < ENDLESS
+            yield dict(root_only="admin" in of.roles and not by_root,
+                       compromised_since=e.seq < since(e) < ENDLESS
+                       or before.kind and not by_root and not is_lowered)
+        case "session.opened":
+            for each in (s.get("session.opened", seq) for seq in e.inherits):
+                yield dict(session_unknown=each is NOTHING,
+                           inherits_unsealed=each.end.kind != "session.sealed")
+        case "session.sealed":
+            said = s.all(" ".join(TAGS.keys() - {"ambient.declared"}), session=e.session)
+            yield dict(ambient_undeclared=not s.all("ambient.declared", session=e.session),
+                       nothing_to_seal=not said and not here.inherits)
+            yield dict(boundary=s.wrong_seals[e.session] >= 8 or (e.boundary_digest, e.counts) != boundary(s, here))
+        case "session.abandoned":
+            of = s.get("session.opened", e.body.session)
+            yield dict(session_unknown=of is NOTHING,
+                       session_key=of.signer != e.signer and "admin" not in own.roles,
+                       session_ended=of.end.kind)
+        case "event.acknowledged":
+            yield dict(root_only=not by_root, acknowledges_ahead=e.up_to >= e.seq)
+        case "probe.receipt":
+            same = dict(session=e.session, probe_digest=e.probe_digest)
+            seen = {s.get("axis.recorded", each.axis).seen.probe_digest for each in e.compared}
+            yield dict(probe_digest=e.probe_digest != digest("probe", e.probe),
+                       scope=e.scope != here.scope, dangling_reference=seen - {e.probe_digest}
+                       or e.begun is not None and not s.all("probe.begun", seq=e.begun, **same),
+                       receipt_shape=weigh(e).contradicts)
+        case "axis.recorded":
+            yield evidence(e, run)
+            yield dict(vacuous=run.is_constant,
+                       redacted_comparator=run.probe.redact and e.comparator != "exact",
+                       comparator=not run.redacted and not satisfies(run.value, e.comparator, run))
+        case "ambient.declared":
+            supports = s.all(SUPPORT, session=e.session)
+            needed = {s.lawful[seq].axis for each in supports for seq in each.needs}
+            yield dict(ambient_load_bearing=needed & {each.name for each in e.entries})
+        case "boundary.reverified":
+            for each in e.entries:
+                axis, run = s.get("axis.recorded", each.axis), s.get("probe.receipt", each.receipt)
+                is_its = (run.session, run.probe_digest) == (e.session, axis.seen.probe_digest)
+                yield dict(dangling_reference=axis is NOTHING,
+                           axis_not_in_lineage=axis.session not in here.lineage,
+                           reverified_receipt=each.receipt is not None and not is_its)
+        case "action.gated":
+            is_allowed = admissible(s, here, e.time, e.claims) >= {*e.claims}
+            yield dict(gate_decision=is_allowed != (e.decision == "allowed"))
+        case "action.finished":
+            gate = s.get("action.gated", e.gate)
+            yield dict(dangling_reference=gate.session != e.session,
+                       gate_finished=gate.decision == "refused" or s.all(kind, gate=e.gate))
+        case "claim.verified":
+            yield binding(s, e)
+            runs = [s.get("probe.receipt", each) for each in e.receipts]
+            for each in runs:
+                yield evidence(e, each) | dict(vacuous=each.is_constant)
+            yield dict(no_expectation=not any(each.shows for each in runs))
+            yield from support(s, e, here, runs)
+        case "claim.flagged":
+            step = weigh(Object(probe=e.step, outcome=Object(), expectations=[
+                Object(met=True, met_by_empty=each) for each in e.met_by_empty]))
+            directive = {"do_not_act_on": e.claim, "until_probe": e.step_digest}
+            yield binding(s, e) | dict(
+                no_derivation=not e.derivation.strip(" \t\n\v\f\r"),
+                probe_digest=e.step_digest != digest("probe", e.step),
+                receipt_shape=step.misjudges_empty, vacuous=not step.shows,
+                directive=e.directive != directive,
+                needs_contradict=e.needs and e.independent is not None,
+                flag_needs=any(s.resolve(each.axis, here) != [(each.probe_digest, each.comparator)]
+                               for each in e.needs))
+            asked = {e.claim}.union(each for each in s.ids(e.statement)
+                                    if s.statement_of(each) == e.statement)
+            yield dict(already_admissible=asked & admissible(s, here, e.time, asked))
+        case "claim.discarded" if e.why != "withdrawn":
+            yield dict(session=e.session == 0)
+        case "claim.discarded":
+            yield dict(dangling_reference=flag is NOTHING,
+                       flag_not_open=s.open_flag(e.claim) is not flag,
+                       flag_statement=flag.statement != e.statement,
+                       flag_owner=e.session not in (0, flag.session))
+        case "probe.begun" | "claim.promoted" | "claim.promotion_refused":
+            is_its_own = kind == "probe.begun" and e.claim == flag.claim
+            yield dict(dangling_reference=flag is NOTHING,
+                       flag_not_open=s.open_flag(flag.claim) is not flag, flag_statement=not (
+                           is_its_own or s.statement_of(e.claim) == flag.statement))
+            if kind == "probe.begun":
+                yield dict(probe_digest=e.probe_digest != flag.step_digest)
+                return
+            yield evidence(e, run, kind == "claim.promoted")
+            yield dict(probe_digest=run.probe_digest != flag.step_digest,
+                       receipt_before_flag=run.seq <= flag.seq)
+            if kind == "claim.promotion_refused":
+                is_met = bool(run.successful and run.shows)
+                yield dict(promotion_refused_why=is_met == (e.why == "probe_failed"))
+                return
+            axes = [s.get("axis.recorded", each) for each in e.needs]
+            needed = [each.axis for each in axes] + [
+                (each.seen.probe_digest, each.comparator) for each in axes]
+            yield dict(
+                no_expectation=not run.shows,
+                independence_not_flagged=e.independent is not None and flag.independent is None,
+                flag_needs_missing=any(
+                    (each.probe_digest, each.comparator) not in needed if each.comparator
+                    else each.axis not in needed for each in flag.needs),
+                four_eyes=s.root.policy.four_eyes and any(
+                    s.all(FLAG, claim=each, signer=e.signer) for each in s.ids(flag.statement)))
+            yield from support(s, e, here, [run])
+        case "claim.retracted":
+            yield dict(claim_unknown={*e.claims} - s.spoken_of())
+            yield evidence(e, run, False) if e.receipt is not None else {}
+
+def evidence(e, run, is_evidence=True):
+    own = dict(dangling_reference=run is NOTHING, receipt_session=run.session != e.session)
+    return own | (dict(void=run.is_void, receipt_failed=not run.successful) if is_evidence else {})
+
+def binding(s, e):
+    flags = [s.open_flag(each) for each in {e.claim, *s.ids(e.statement)}]
+    return dict(statement_changed=s.statement_of(e.claim) not in (None, e.statement), open_flag=any(
+        each.kind and (each.claim == e.claim or each.statement == e.statement)
+        and (e.kind == "claim.verified" or each.session != e.session) for each in flags))
+
+def support(s, e, here, runs):
+    yield dict(needs_missing=not e.needs and e.independent is None,
+               needs_contradict=e.needs and e.independent is not None)
+    for run in runs:
+        yield dict(receipt_not_latest=s.latest(run, e.session) is not run,
+                   receipt_before_retraction=s.retracted_at(e.claim) > run.seq)
+    for axis in (s.get("axis.recorded", seq) for seq in e.needs):
+        yield dict(dangling_reference=axis is NOTHING,
+                   axis_not_in_lineage=axis.session not in here.lineage, void=axis.is_void,
+                   axis_ambient=s.is_ambient(axis, e.session) or s.is_ambient(axis, axis.session))
+        ends = runs[0].seq, ENDLESS
+        before, after = (s.latest(axis.seen, e.session, end) for end in ends)
+        yield dict(not_bracketed=before is NOTHING or after.seq < runs[-1].seq or any(
+            verdict(s, axis, e.session, e.time, end)[0] != "held" for end in ends))
+    yield dict(from_not_admissible=e["from"] and not admissible(s, here, e.time, e["from"]) >= {*e["from"]})
+
+# Section 10.1: the verdict on an axis in a session, and the reason.
+def verdict(s, axis, session, moment, up_to=ENDLESS, past=False):
+    reason = first(reasons(s, axis, session, moment, up_to, past))
+    where = "ambient" if s.is_ambient(axis, axis.session) else "load_bearing"
+    is_drift = reason in ("unreachable", "expectation_unmet", "changed")
+    return f"drifted_{where}" if is_drift else "unverifiable" if reason else "held", reason
+
+def reasons(s, axis, session, moment, up_to, past):
+    run = said = s.latest(axis.seen, session, up_to)
+    value, is_redacted, outcome = run.value, run.kind and run.probe.redact, run.outcome
+    if not run.kind:
+        entries = [(each, entry) for each in s.all("boundary.reverified", up_to, session=session)
+                   for entry in each.entries
+                   if entry.axis == axis.seq and (past or not each.is_void)]
+        yield dict(not_probed=not entries or entries[-1][1].receipt is not None)
+        said, entry = entries[-1]
+        value = entry.asserted
+        yield {entry.unverifiable: value is None}
+        yield dict(asserted_only=not s.root.policy.asserted_values or axis.seen.redacted)
+    yield dict(void=run.is_void and not past, future=said.time > moment + 300_000,
+               stale=said.time < moment - (axis.max_age_ms or 43_200_000))
+    if run.kind:
+        check = run.probe.check or ""
+        yield {outcome.end: not run.finished}
+        yield dict(unparsable=not run.extracted,
+                   unreachable=check.startswith(("tcp=", "http=")) and value != "reachable",
+                   unexpected_exit=outcome.end == "exited" and outcome.exit != run.expected_exit,
+                   expectation_unmet=not run.successful)
+    results = {each.axis: each.result for each in run.compared or []}
+    is_own = axis.seq in results or run is axis.seen and run.redacted
+    yield dict(salt_missing=is_redacted and not is_own, changed=(
+        results.get(axis.seq) == "different" if is_redacted
+        else not satisfies(value, axis.comparator, axis.seen)))
+
+# Section 10.2: which of some claims, or of all, a session may act on at a moment.
+def admissible(s, session, moment, claims=None):
+    if s.undetermined or s.all("key.revoked", key=session.signer):
+        return set()
+    asked = [[each] for each in s.spoken_of()] if claims is None else [claims]
+    left = {each.seq: each for group in asked for each in rests_on(s, group, session)}
+    left = [each for each in left.values() if not first(obstacles(s, each, session, moment))]
+    found, before = set(), None
+    while found != before:
+        before = set(found)
+        found |= {each.claim for each in left if found.issuperset(each["from"])}
+    return found
+
+def counting(s, claim, session):
+    """The supports of a claim that count in a session."""
+    return [each for each in s.unvoided(SUPPORT, claim=claim, statement=s.statement_of(claim))
+            if each.session in session.lineage and each.seq > s.retracted_at(claim)
+            and all(s.statement_of(one) == said for one, said in each.bound.items())]
+
+def rests_on(s, claims, session):
+    """The supports that claims rest on together; none if they weigh too much."""
+    left, found, weight = [*claims], {}, 0
+    while left:
+        claim = left.pop()
+        if claim not in found:
+            supports = sorted(counting(s, claim, session), key=lambda each: each.seq)
+            found[claim] = supports[-SUPPORTS_MAX:]
+            for each in found[claim]:
+                left += each["from"]
+                weight += 1 + len(each.receipts) + len(each.needs) + len(each["from"]) + len(
+                    failed_runs(s, each, session)) * (1 + len(each.needs))
+    return [each for supports in found.values() for each in supports if weight <= WEIGHT_MAX]
+
+def failed_runs(s, support, session):
+    runs = [s.latest(s.lawful[seq], each) for each in session.lineage for seq in support.receipts]
+    return {run.seq: run for run in runs if run.kind and run.finished and not run.successful
+            and run.seq > support.seq}.values()
+
+def obstacles(s, support, session, moment):
+    reverified = s.unvoided("boundary.reverified", session=session.seq)
+    axes = [s.lawful[seq] for seq in support.needs]
+    yield dict(not_reverified=support.session != session.seq and not reverified, axis=any(
+        verdict(s, axis, session.seq, moment)[0] != "held" for axis in axes))
+    yield dict(counter_evidence=any(
+        all(verdict(s, axis, run.session, run.time, run.seq, True)[0] == "held" for axis in axes)
+        for run in failed_runs(s, support, session)))
+
+# Section 10.3.
+def state_of(s, claim, lineage):
+    retracted, anywhere = s.retracted_at(claim), s.all(f"{SUPPORT} {FLAG}", claim=claim)
+    said = [each for each in anywhere if each.session in lineage]
+    stated = [each for each in said if each.kind != FLAG and not each.is_void
+              and each.statement == s.statement_of(claim)]
+    discards, flags = s.all("claim.discarded", claim=claim), [e for e in said if e.kind == FLAG]
+    return first([dict(
+        verified_invariant=any(each.seq > retracted for each in stated),
+        provisional_unverified=s.open_flag(claim).session in lineage,
+        retracted=retracted >= 0 and said, 
+        void=any(each.is_void for each in said) or len(stated) + len(flags) < len(said),
+        discarded=flags or any(each.session in lineage | {0} for each in discards),
+        unsealed=any(s.lawful[e.session].end.kind != "session.sealed" for e in anywhere),
+        unknown=True)])
+
+def report(s, session, event):
+    """What a session comes to at an event."""
+    axes = [(axis, verdict(s, axis, session.seq, event.time)) for axis in s.all("axis.recorded")
+            if axis.session in session.lineage]
+    return {"session": session.seq, "at": event.seq,
+            "axes": [{"axis": axis.axis, "seq": axis.seq, "verdict": verdict, "reason": reason}
+                     for axis, (verdict, reason) in axes],
+            "admissible": sorted(admissible(s, session, event.time)),
+            "claims": [{"claim": claim, "state": state_of(s, claim, session.lineage)}
+                       for claim in sorted(s.spoken_of())]}
+
+# Section 11: the digest and the counts of a session's boundary record.
+def boundary(s, session):
+    record = {tags[1]: [bound(s, each) for each in s.all(kind, session=session.seq)]
+              for kind, tags in TAGS.items() if tags[0] != "none" and len(tags) == 2}
+    counts = {name: len(record[name]) for name in OBJECTS["counts"]}
+    return digest("boundary", record | {"opened": bound(s, session)}), counts
+
+def bound(s, e):
+    if e.kind in SUPPORT.split():
+        names = e.body.keys() - {"receipt"} | {"receipts", "seq", "statement"}
+        return {name: e[name] for name in names}
+    if e.kind != "axis.recorded":
+        return {"body": e.body, "seq": e.seq}
+    needing = {each.claim for each in s.all(SUPPORT, session=e.session) if e.seq in each.needs}
+    told = {name: e.seen[name] for name in ("probe_digest", "redacted", "value") if name in e.seen}
+    return told | {"body": e.body, "seq": e.seq, "load_bearing_for": sorted(needing)}
+
+# Section 7: the events of the intact prefix, their leaves, and all faults.
 def walk(records, known):
-    """Section 7: the events of the intact prefix, all leaves and faults, of (position, record)s."""
-    events, leaves, faults = [], [], []
-    for expected, (seq, record) in enumerate(records):
-        event, is_canonical = read_event(record[64:])
-        if not 65 <= len(record) <= 65_535:
-            found = {"length": True}
-        elif event is None or not is_canonical:
-            found = {"malformed": event is None, "not_canonical": event is not None}
-        else:
-            sound = public_key(event.key) is not None
-            pae = b"DSSEv1 44 application/vnd.handoff-ledger.event.v1+json %d " % (len(record) - 64)
-            found = {"seq": not expected == seq == event.seq,
-                     "link": event.prev != (leaves[-1] if leaves else "0" * 64),
-                     "genesis": seq == 0 and (event.kind, event.v) != ("ledger.opened", 1),
-                     "key": not sound, "signature": sound and not signature_is_valid(
-                         event.key, record[:64], pae + record[64:])}
-        leaves.append(sha256(b"\0", record))
-        faults += [(seq, fault) for fault, there in found.items() if there]
+    events, leaves, faults, due, leaf = [], {}, [], 0, "0" * 64
+    for at, record in records:
+        event, fault = read_event(record[64:])
+        found = {"length": not 65 <= len(record) <= 65_535} | {fault: fault}
+        if not any(found.values()):
+            size, is_sound = len(record) - 64, public_key(event.signer) is not None
+            message = b"DSSEv1 44 application/vnd.handoff-ledger.event.v1+json %d %b" % (
+                size, record[64:])
+            found = dict(seq=not due == at == event.seq, link=event.prev != leaf,
+                         genesis=at == 0 and (event.kind, event.v) != ("ledger.opened", 1),
+                         key=not is_sound, signature=is_sound and not signature_is_valid(
+                             event.signer, record[:64], message))
+        told = [name for name, is_so in found.items() if is_so]
+        faults += [(due if name == "seq" else at, name) for name in told[:1 if fault else None]]
         events += [] if faults else [event]
-    for seq, leaf in sorted(known.items()):
-        if leaves[seq:seq + 1] != [leaf]:
-            faults.append((seq, "replaced" if seq < len(leaves) else "missing"))
-    return events, leaves, faults
+        leaf, due = sha256(b"\0", record), at + 1
+        leaves[at] = leaf
+    faults += [(seq, "replaced" if seq in leaves else "missing")
+               for seq, leaf in sorted(known.items()) if leaves.get(seq) != leaf]
+    return events, [*leaves.values()][:len(events)], faults
 
-
-sys.setrecursionlimit(5000)  # a script may wrap a command in `env` a thousand times
-
-
-class NotALedger(Exception):
-    """The input cannot be read, or is no ledger."""
-
-
-HEADER = re.compile(rb'{"count":(\d{1,16}),"format":"handoff-ledger-export/v1","head":"handoff1:'
-                    rb'(.{12}):(\d+):([0-9a-f]{64})","ledger":"([0-9a-f]{64})"}')
+# Section 14: records, captures, faults, and whether an export breaks off.
+HEADER = re.compile(rb'{"count":([1-9]\d{0,15}),"format":"handoff-ledger-export/v1","head":"handoff'
+                    rb'1:([0-9a-f]{12}):(\d+):([0-9a-f]{64})","ledger":"(\2[0-9a-f]{52})"}')
+EVENT = re.compile(rb'{"event":(.*),"sig":"([A-Za-z0-9+/]{86}==)"}', re.DOTALL)
 CAPTURE = re.compile(rb'{"capture":"([0-9a-f]{64})",(?:"bytes":"(.*)",)?"salt":"([0-9a-f]{32})"}')
 
-
 def unbase64(text):
-    data = base64.b64decode(text, validate=True)
-    if base64.b64encode(data) != text:
-        raise ValueError("not the one spelling of these bytes")
+    data = b64decode(text, validate=True)
+    if b64encode(data) != text or len(data) > 65_536:
+        raise ValueError("another spelling, or too long")
     return data
 
-
 def read_export(data):
-    """Section 14: records, captures, container faults, and whether the export breaks off."""
     *lines, rest = data.split(b"\n")
-    if not lines:
-        return [], {}, [], True
-    told = HEADER.fullmatch(lines[0])
-    count, short, seq, head, ledger = told.groups() if told else [b""] * 5
-    if not told or count != b"%d" % int(count) or ledger[:12] != short or (
-            seq != b"%d" % (int(count) - 1)):
-        raise NotALedger("no header of an export")
-    records, captures, count = [], {}, int(count)
+    header = HEADER.fullmatch(lines[0]) if lines else None
+    count = int(header[1]) if header else 1
+    if lines and (not header or header[3] != b"%d" % (count - 1)):
+        raise ValueError("no header of an export")
+    records, captures = [], {}
     for line in lines[1:]:
+        match = (EVENT if len(records) < count else CAPTURE).fullmatch(line)
         try:
             line.decode()
-            if len(line) >= 87_640:
-                raise ValueError("a line that is too long")
-            if len(records) < count:
-                if len(line) < 107 or (line[:9], line[-98:-90], line[-2:]) != (
-                        b'{"event":', b',"sig":"', b'"}'):
-                    raise ValueError("not an event")
-                records.append((len(records), unbase64(line[-90:-2]) + line[9:-98]))
-                continue
-            capture = CAPTURE.fullmatch(line)
-            commitment = capture[1].decode() if capture else ""
-            kept = unbase64(capture[2]) if capture and capture[2] is not None else None
-            if commitment <= max(captures, default="") or len(kept or b"") > 65_536:
-                raise ValueError("not a capture, or not in its place")
-            captures[commitment] = bytes.fromhex(capture[3].decode()), kept
-        except ValueError:
+            kept = match[2] and unbase64(match[2])
+            is_placed = match.re is EVENT or match[1] > max(captures, default=b"")
+            if len(line) >= 87_640 or not is_placed:
+                raise ValueError("too long, or not in its place")
+        except (ValueError, TypeError):
             return records, captures, [(len(records), "export_line")], False
-    leaves = [sha256(b"\0", record) for _, record in records]
-    wrong = len(leaves) == count and (leaves[0], leaves[-1]) != (ledger.decode(), head.decode())
-    faults = [(None, "export_header")] if wrong else []
-    faults += [(None, "capture") for commitment, (salt, kept) in captures.items()
-               if kept is not None and sha256(salt, kept) != commitment]
-    return records, captures, faults, len(leaves) < count or rest != b""
+        if match.re is EVENT:
+            records.append((len(records), kept + match[1]))
+        else:
+            captures[match[1]] = bytes.fromhex(match[3].decode()), kept
+    ends = [sha256(b"\0", record).encode() for _, record in records[:1] + records[-1:]]
+    is_whole = len(records) == count
+    wrong = [(None, "export_header")] if is_whole and ends != [header[5], header[4]] else []
+    return records, captures, wrong, not is_whole or rest != b""
 
-
-# Section 13: SHA-256 of the rows of sqlite_schema as JSON. run_vectors.py makes it of the text.
-SCHEMA = "8000c83a517314710e5a6a32b0ec814d3aaeeea8dbe750609fb1b9cdc48966f5"
-NEXT = "SELECT seq, record FROM event WHERE seq >= ? ORDER BY seq LIMIT 1"
-
-
-def schema_digest(database):
-    """Rows that are none of a schema have another digest, as rows of another schema have."""
-    try:
-        rows = database.execute("SELECT name, type, tbl_name, sql, CASE WHEN rootpage >= 2 "
-                                "THEN 'page' ELSE rootpage END FROM sqlite_schema ORDER BY name")
-        return sha256(json.dumps(rows.fetchall(), default=repr).encode())
-    except sqlite3.DatabaseError as error:
-        if not str(error).startswith(("malformed database schema", "Could not decode")):
-            raise
-        return None
-
+# Section 13: SQLite reads a copy in memory. SCHEMA is the SHA-256 of the schema's rows as JSON.
+SCHEMA = "6e3d57acfd0cc2a01042e0a650c626567ca373d99cb21c977170812ce6bc350a"
+ROWS = "SELECT name, type, tbl_name, sql FROM sqlite_schema ORDER BY name"
+FIELDS = b"\1\1\0@  ", b"\0\0\0\4" + bytes(8) + b"\0\0\0\1", bytes(4), bytes(20)
 
 def read_sqlite(data):
-    """Section 13, of all the bytes of a ledger file: SQLite reads a copy of them in memory."""
-    def number(at, size):
-        return int.from_bytes(data[at:at + size], "big")
-    page = 65_536 if number(16, 2) == 1 else number(16, 2)
-    if len(data) < 100 or data[:16] != b"SQLite format 3\0" or number(68, 4) != 0x686E6466:
-        raise NotALedger("no SQLite file of this application")
-    if number(60, 4) > 1:
-        raise NotALedger("newer than this text")
-    if page < 512 or page & (page - 1) or data[18:20] != b"\1\1" or number(56, 4) != 1:
-        return [], {}, [(None, "storage")], False
-    records, captures, faults = [], {}, []
-    if number(28, 4) * page != len(data):
-        faults.append((None, "storage"))
-    database = sqlite3.connect(":memory:")
-    try:
-        database.deserialize(data)
-        if number(60, 4) < 1 or schema_digest(database) != SCHEMA:
-            return [], {}, [(None, "schema")], False
-        row = database.execute(NEXT, (-2**63,)).fetchone()
-        while row:
-            seq, record = row
-            if not 0 <= seq <= MAX_INTEGER or not isinstance(record, bytes):
-                raise sqlite3.DatabaseError("a value of another type")
-            records.append(row)
-            row = seq == len(records) - 1 and database.execute(NEXT, (seq + 1,)).fetchone()
-        for commitment, salt, kept in database.execute("SELECT * FROM capture"):
-            captures[commitment.hex()] = bytes(salt), kept and bytes(kept)
-        if database.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-            faults.append((None, "storage"))
-    except (sqlite3.Error, ValueError, TypeError, AttributeError, OverflowError):
-        faults.append((len(records) or None, "storage"))
-    finally:
-        database.close()
+    page, pages, version = (
+        int.from_bytes(data[at:end], "big") for at, end in ((16, 18), (28, 32), (60, 64)))
+    page, storage = 65_536 if page == 1 else page, [(None, "storage")]
+    if len(data) < 100 or data[:16] + data[68:72] != b"SQLite format 3\0hndf" or version > 1:
+        raise ValueError("no ledger file, or newer than this text")
+    fields = data[18:24], data[44:60], data[64:68], data[72:92]
+    if page < 512 or page & (page - 1) or fields != FIELDS:
+        return [], {}, storage, False
+    records, captures, faults = [], {}, [] if page * pages == len(data) else storage
+    with closing(sqlite3.connect(":memory:")) as database:
+        try:
+            database.deserialize(data)
+            schema = json.dumps(database.execute(ROWS).fetchall()).encode()
+            if version < 1 or sha256(schema) != SCHEMA:
+                return [], {}, [(None, "schema")], False
+            for seq, record in database.execute("SELECT seq, record FROM event ORDER BY seq"):
+                records.append((seq, bytes(memoryview(record))))
+            for of, salt, kept in database.execute("SELECT commitment, salt, bytes FROM capture"):
+                captures[of.hex().encode()] = bytes(salt), kept and bytes(kept)
+            if database.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+                faults = faults + storage
+        except (sqlite3.Error, ValueError, TypeError, AttributeError, OverflowError):
+            faults = faults + [(len(records) or None, "storage")]
     return records, captures, faults, False
 
-
+# Section 12.
 def wrong_captures(events, captures):
-    """Section 12, step 6."""
-    for body in (each.body for each in events if each.kind == "probe.receipt" and each.v == 1):
-        for kept in (stream["kept"] for stream in body.get("outputs", {}).values()):
-            salt, there = captures.get(kept["commitment"], (None, None))
-            wanted = kept["commitment"], kept["length"]
-            if there is not None and (sha256(salt, there), len(there)) != wanted:
-                yield kept["commitment"]
-        redacted = body.get("redacted", {})
-        salt, there = captures.get(redacted.get("commitment"), (None, None))
-        if salt is not None and sha256(salt) != redacted["salt_digest"] or (
-                there is not None and sha256(salt, there) != redacted["commitment"]):
-            yield redacted["commitment"]
+    for e in events:
+        kept = [stream.kept for stream in (e.outputs or {}).values()]
+        for each in [*kept, e.redacted] if e.redacted else kept:
+            salt, there = captures.get(each.commitment.encode(), (None, None))
+            if salt is not None and each.salt_digest not in (None, sha256(salt)) or (
+                    there is not None and (sha256(salt, there) != each.commitment
+                                           or each.length not in (None, len(there)))):
+                yield each.commitment
 
-
-def tree_root(leaves):
-    """The Merkle tree hash of RFC 6962 section 2.1."""
-    if len(leaves) == 1:
-        return leaves[0]
-    left = 1 << (len(leaves) - 1).bit_length() - 1
-    return raw_sha256(b"\1" + tree_root(leaves[:left]) + tree_root(leaves[left:])).digest()
-
-
-def verify(request):
-    """Section 12: what --serve answers."""
-    answer = {"result": "error", "events": 0, "head": None, "checkpoint": None, "error": None,
-              "faults": [], "refused": [], "voided": [], "sessions": []}
-    try:
-        path, at, expect = Path(request["path"]), request.get("at"), request.get("expect")
-        known = {int(seq): leaf for seq, leaf in (request.get("known") or {}).items()}
-        short, seq, leaf = re.fullmatch(r"handoff1:([0-9a-f]{12}):(\d{1,16}):([0-9a-f]{64})",
-                                        expect or f"handoff1:{'0' * 12}:0:{'0' * 64}").groups()
-        data = path.read_bytes()
-        is_export = data[:1] == b"{" if not request.get("kind") else request["kind"] == "export"
-        records, captures, container, broken_off = (read_export if is_export else read_sqlite)(data)
-    except (OSError, NotALedger, LookupError, TypeError, ValueError, AttributeError) as error:
-        return answer | {"error": repr(error)}
+def verify(path, root=None, expect=None, at=None, known=None, **_):
+    path, known = Path(path), {int(seq): leaf for seq, leaf in (known or {}).items()}
+    head = re.fullmatch(r"handoff1:([0-9a-f]{12}):(\d{1,16}):([0-9a-f]{64})", expect or "")
+    if expect and not head:
+        raise ValueError("no head line")
+    data = path.read_bytes()
+    is_export = data != b"" and b'{"count":'.startswith(data[:9])
+    records, captures, container, broken_off = (read_export if is_export else read_sqlite)(data)
     beside = [path.with_name(path.name + end).exists() for end in ("-journal", "-wal", "-shm")]
     events, leaves, faults = walk(records, known)
-    leaves = leaves[:len(events)]
-    met = [each[:12] for each in leaves[:1]] + leaves[int(seq):int(seq) + 1] == [short, leaf]
-    if expect and not met:
-        faults.append((int(seq), "expect"))
-    faults += sorted(set(container), key=container.index)
-    if "capture" not in dict(map(reversed, container)):
-        faults += [(None, "capture") for _ in set(wrong_captures(events, captures))]
-    ledger, reports = Ledger(), []
-    for event in events:
-        ledger.take(event)
-        ending = [event, None] if event is events[-1] else [event]
-        reports += [ledger.report(each, event) for each in ledger.sessions.values()
-                    if (each.end in ending if at is None else at == event.seq)
-                    and request.get("sessions", True)]
-    if leaves:
-        tree = base64.b64encode(tree_root([bytes.fromhex(each) for each in leaves])).decode()
-        answer |= {"head": {"seq": len(leaves) - 1, "hash": leaves[-1]},
-                   "checkpoint": f"handoff-ledger/{leaves[0]}\n{len(leaves)}\n{tree}\n"}
-    results = {"tampered": faults,
-               "unlawful": any(seq > ledger.acknowledged for seq, _ in ledger.refused),
-               "undetermined": ledger.undetermined,
-               "incomplete": broken_off or not is_export and any(beside), "empty": not events,
-               "self_consistent": not events or events[0].key != request.get("root")}
-    return answer | {
-        "result": next((result for result, is_so in results.items() if is_so), "verified"),
-        "events": len(events), "faults": [{"seq": seq, "kind": kind} for seq, kind in faults],
-        "voided": sorted(ledger.void),
-        "refused": [{"seq": seq, "rule": rule} for seq, rule in ledger.refused],
+    found = [each[:12] for each in leaves[:1]] + leaves[int(head[2]):][:1] if head else []
+    if head and found != [head[1], head[3]]:
+        faults.append((int(head[2]), "expect"))
+    faults += container + [(None, "capture") for _ in {*wrong_captures(events, captures)}]
+    s, reports = Ledger(), []
+    for e in events:
+        s.take(e)
+        ends = [e, {}] if e is events[-1] else [e]
+        reports += [report(s, each, e) for each in s.all("session.opened")
+                    if (each.end in ends if at is None else e.seq == at)]
+    acknowledged = max((each.up_to for each in s.all("event.acknowledged")), default=-1)
+    return {
+        "result": first([dict(
+            tampered=faults, unlawful=any(seq > acknowledged for seq, _ in s.refused),
+            undetermined=s.undetermined, incomplete=broken_off or not is_export and any(beside),
+            empty=not events, self_consistent=events and events[0].signer != root, verified=True)]),
+        "events": len(events), "ledger": leaves[0] if leaves else None, "error": None,
+        "head": {"seq": len(leaves) - 1, "hash": leaves[-1]} if leaves else None,
+        "faults": [{"seq": seq, "kind": kind} for seq, kind in faults],
+        "refused": [{"seq": seq, "rule": rule} for seq, rule in s.refused],
+        "voided": [each.seq for each in s.lawful.values() if each.is_void],
         "sessions": sorted(reports, key=lambda report: report["session"])}
 
-
-def answer_line(line):
-    """An answer to whatever stands on a line: this process outlives every request."""
+def answer(request):
+    """What `verify` says of a request, or that it cannot be read, or is no ledger."""
     try:
-        request = json.loads(line)
-        return verify(request if isinstance(request, dict) else {})
+        return verify(**(json.loads(request) if isinstance(request, str) else request))
     except Exception as error:
-        return verify({}) | {"error": repr(error)}
-
+        return {"result": "error", "error": repr(error), "events": 0, "ledger": None, "head": None,
+                "faults": [], "refused": [], "voided": [], "sessions": []}
 
 def main(arguments):
     if arguments == ["--serve"]:
         for line in sys.stdin:
-            print(json.dumps(answer_line(line)), flush=True)
+            print(json.dumps(answer(line)), flush=True)
         return 0
-    options = {"--trust": None, "--expect": None, "--at": None}
-    files = [each for each in arguments if each != "--json"]
-    for name in options:
-        if name in files[:-1]:
-            at = files.index(name)
-            options[name], files[at:at + 2] = files[at + 1], []
-    if len(files) != 1 or files[0].startswith("-") or not (options["--at"] or "0").isdigit():
-        print(__doc__, file=sys.stderr)
-        return 2
-    answer = verify({"path": files[0], "root": options["--trust"], "expect": options["--expect"],
-                     "at": options["--at"] and int(options["--at"])})
-    if "--json" in arguments:
-        print(json.dumps(answer))
-    else:
-        print(answer["result"], answer["events"], "events", answer["head"], answer["error"] or "")
-        for name in ("faults", "refused", "voided", "sessions"):
-            for each in answer[name]:
-                print(f"{name}: {each}")
-    return {"verified": 0, "tampered": 4, "unlawful": 4, "error": 5}.get(answer["result"], 3)
-
+    told = answer(dict(zip(("path", "root", "expect"), arguments)))
+    print(json.dumps(told, indent=1))
+    return {"verified": 0, "tampered": 4, "unlawful": 4, "error": 5}.get(told["result"], 3)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

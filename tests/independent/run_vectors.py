@@ -14,9 +14,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import handoff_format
-import handoff_state
 import handoff_verify
-from handoff_state import Ledger
+from handoff_verify import Ledger
 
 HERE = Path(__file__).resolve().parent
 VECTORS = sorted((HERE.parent / "vectors").glob("*.txt"))
@@ -47,9 +46,9 @@ def differences(header, path):
     """What the verifier says otherwise than a vector's header, of a file."""
     request = {"path": str(path), "root": header("root")[0],
                "known": dict(each.split() for each in header("known"))}
-    head = handoff_verify.verify(request)["head"]
-    answer = handoff_verify.verify(request | {"at": head["seq"] if head else None})
-    ledger = (answer["checkpoint"] or "").partition("/")[2][:12]
+    head = handoff_verify.verify(**request)["head"]
+    answer = handoff_verify.verify(**request, at=head["seq"] if head else None)
+    ledger = (answer["ledger"] or "")[:12]
     sessions = {each["session"]: each for each in answer["sessions"]}
     said = {"expect": [answer["result"]], "void": [str(seq) for seq in answer["voided"]],
             "fault": [f"{each['seq']} {each['kind']}" for each in answer["faults"]],
@@ -84,10 +83,11 @@ def failures(files, names=None):
             yield f"{name}, {form}", found
 
 
-def without_rule(name):
-    rules = Ledger.rules
-    return patch.object(Ledger, "rules", lambda self, event: (
-        (rule, broken and rule != name) for rule, broken in rules(self, event)))
+def without(checks, name):
+    """A function that yields named checks, with none of that name."""
+    every = getattr(handoff_verify, checks)
+    return patch.object(handoff_verify, checks, lambda *asked: (
+        {each: group[each] for each in group if each != name} for group in every(*asked)))
 
 
 def without_fault(name):
@@ -105,17 +105,18 @@ CONTROLS = {
     "every key is sound": patch.object(handoff_verify, "public_key", len),
     "every spelling is canonical": patch.object(
         handoff_verify, "read_event", lambda data: (handoff_format.read_event(data)[0], True)),
-    "every axis is held": patch.object(Ledger, "verdict", lambda *_, **__: ("held", None)),
-    "no event is void": patch.object(Ledger, "mark_if_void", lambda *_: None),
-    "there is no obstacle": patch.object(Ledger, "has_obstacle", lambda *_: False),
-    "no run refutes a support": patch.object(Ledger, "failed_runs", lambda *_: []),
-    "every support counts": patch.object(handoff_state, "SUPPORTS_MAX", 10**9),
-    "nothing weighs too much": patch.object(handoff_state, "WEIGHT_MAX", 10**9),
+    "every axis is held": patch.object(handoff_verify, "verdict", lambda *_: ("held", None)),
+    "no event is void": patch.object(Ledger, "voids", lambda *_: False),
+    "there is no obstacle": patch.object(handoff_verify, "obstacles", lambda *_: ()),
+    "no run refutes a support": patch.object(handoff_verify, "failed_runs", lambda *_: []),
+    "every support counts": patch.object(handoff_verify, "SUPPORTS_MAX", 10**9),
+    "nothing weighs too much": patch.object(handoff_verify, "WEIGHT_MAX", 10**9),
     "every claim is admissible": patch.object(
-        Ledger, "admissible", lambda self, *_: self.spoken_of()),
+        handoff_verify, "admissible", lambda state, *_: state.spoken_of()),
     "nothing is ambient": patch.object(Ledger, "is_ambient", lambda *_: False),
     "nothing was retracted": patch.object(Ledger, "retracted_at", lambda *_: -1),
-    "no flag is open": patch.object(Ledger, "open_flag", lambda *_: None)}
+    "no flag is open": patch.object(
+        Ledger, "open_flag", lambda *_: handoff_verify.NOTHING)}
 
 
 def missed_controls(files):
@@ -126,7 +127,7 @@ def missed_controls(files):
             ruled.setdefault(line.split()[1], set()).add(name)
         for line in header("fault"):
             faulty.setdefault(line.split()[1], set()).add(name)
-    controls = {f"rule {rule}": (without_rule(rule), names) for rule, names in ruled.items()}
+    controls = {f"rule {rule}": (without("rules", rule), names) for rule, names in ruled.items()}
     controls |= {f"fault {name}": (without_fault(name), names) for name, names in faulty.items()}
     controls |= {name: (control, None) for name, control in CONTROLS.items()}
     files, missed = dict(reversed(files.items())), []  # most of what CONTROLS break comes late
@@ -135,6 +136,32 @@ def missed_controls(files):
             if not any(failures(files, names)):
                 missed.append(name)
     return missed, len(controls)
+
+
+# Section 13: bytes of a ledger file's header that must be as they are, by offset.
+FIXED = [18, 19, 20, 21, 22, 23, 31, 47, 51, 55, 59, 67, 72, 91]
+
+
+def unseen_faults(path, scratch):
+    """What no vector has: faults of ledger files that the verifier names otherwise."""
+    def faults(data):
+        scratch.write_bytes(data)
+        found = handoff_verify.verify(scratch)["faults"]
+        return [(each["seq"], each["kind"]) for each in found]
+    sound = path.read_bytes()
+    for at in FIXED:
+        told = faults(sound[:at] + bytes([sound[at] ^ 8]) + sound[at + 1:])
+        if (None, "storage") not in told:
+            yield f"byte {at} altered: {told}"
+    scratch.write_bytes(sound)
+    with closing(sqlite3.connect(scratch, isolation_level=None)) as database:
+        made = "SELECT sql FROM sqlite_schema WHERE name = 'event_no_delete'"
+        made = database.execute(made).fetchone()[0]
+        database.executescript(
+            f"DROP TRIGGER event_no_delete; DELETE FROM event WHERE seq = 5; {made}")
+    told = faults(scratch.read_bytes())
+    if told != [(5, "seq"), (6, "link")]:
+        yield f"a row less: {told}"
 
 
 def serves(path):
@@ -162,12 +189,14 @@ def main():
         wrong = dict(failures(files))
         missed, controls = missed_controls(files)
         served = serves(files["verified-one-event", "export"][1])
+        unseen = list(unseen_faults(files["verified-handoff", "file"][1], Path(scratch, "altered")))
     for name, found in wrong.items():
         print(name, *found, sep="\n    ")
     print(f"vectors: {len(files) - len(wrong)} of {len(files)}, {len(VECTORS)} exports among them")
     print(f"controls: {controls - len(missed)} of {controls} checks are missed when off", *missed)
+    print("ledger files: faulty ones are told from sound ones", *unseen and ["BUT NOT", *unseen])
     print("serve: answers after lines that are no request" if served else "serve: FAILED")
-    return 0 if files and not wrong and not missed and served else 1
+    return 0 if files and not wrong and not missed and not unseen and served else 1
 
 
 if __name__ == "__main__":
