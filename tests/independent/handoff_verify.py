@@ -1,24 +1,26 @@
 #!/usr/bin/env python3
-"""A second verifier of handoff ledgers, written from ledger-format.md alone: see README.md.
-
-    handoff_verify.py FILE [ROOT [HEAD]]        or        handoff_verify.py --serve"""
+"""A second verifier of handoff ledgers, written from ledger-format.md alone: see README.md. It says
+what it makes of a ledger file or an export, or answers requests, a line each. It exits 0 (verified),
+2 (usage), 3 (self_consistent, undetermined, incomplete, empty), 4 (tampered, unlawful), 5 (error).
+"""
 import json
 import re
 import sqlite3
 import sys
-from base64 import b64decode, b64encode
-from collections import defaultdict
+from argparse import ArgumentParser
+from base64 import b64decode
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 
-from handoff_format import OBJECTS, TAGS, Object, digest, public_key, read_event, satisfies
-from handoff_format import sha256, signature_is_valid, weigh
+from handoff_format import KINDS, LISTS, SHAPES, TEXT, Object, digest, public_key, read_event
+from handoff_format import part, satisfies, sha256, signature_is_valid, weigh
 
 NOTHING = Object(body=Object(), end=Object(), seen=Object(), lineage=())  # in place of no event
-SUPPORTS_MAX, WEIGHT_MAX = 8, 2048
 ENDLESS, AUTHORITY = float("inf"), "ledger.opened key.authorized"
 SUPPORT, FLAG = "claim.verified claim.promoted", "claim.flagged"
-CLAIMS = " ".join(kind for kind in TAGS if kind.startswith("claim."))
+CLAIMS = " ".join(kind for kind in KINDS if kind.startswith("claim."))
+SUPPORTS_MAX, WEIGHT_MAX, SEALS_MAX = 8, 2048, 8
 
 def first(groups):
     """The name of the first check that applies, in groups of named checks; or none."""
@@ -31,28 +33,26 @@ def since(revocation):
 class Ledger:
     """The lawful events so far, and what is asked of them."""
     def __init__(self):
-        self.lawful, self.said, self.root = {}, defaultdict(list), NOTHING
-        self.refused, self.undetermined, self.wrong_seals = [], False, defaultdict(int)
+        self.lawful, self.refused, self.undetermined = {}, [], False
 
     def take(self, e):
         """Judges an event on the state before it, and takes it in or refuses it."""
-        broken = self.undetermined or first(rules(self, e))
-        if broken:
-            self.refused += [] if self.undetermined else [(e.seq, broken)]
-            self.wrong_seals[e.session] += broken == "boundary"
+        e.receipts = e.receipts or [each for each in [e.receipt] if each is not None]
+        broken = not self.undetermined and first(rules(self, e))
+        self.refused += [(e, broken)] if broken else []
+        if broken or self.undetermined:
             return
-        self.lawful[e.seq] = e
-        self.said[e.kind].append(e)
         e.end, e.seen = Object(), self.get("probe.receipt", e.receipt)
-        e.receipts = e.receipts or [e.receipt]
         e.statement = e.statement or self.get(FLAG, e.flag).statement
-        e.bound = {each: self.statement_of(each) for each in e.get("from", ())}
         e.lineage = {e.seq}.union(*(self.lawful[each].lineage for each in e.inherits or []))
+        e.bound = {each: self.statement_of(each) for each in e.get("from", [])}
         if e.kind == "ledger.opened":
-            self.root, e.key, e.label, e.roles = e, e.signer, e.name, ["admin", "recorder"]
+            e.key, e.label, e.roles = e.signer, e.name, ["admin", "recorder"]
         if e.kind in ("session.sealed", "session.abandoned"):
             self.lawful[e.session or e.body.session].end = e
         self.undetermined = max(e.rules or 1, e.body.v or 1) > 1
+        self.lawful[e.seq] = e
+        Ledger.all.cache_clear()
         for each in self.lawful.values() if e.kind == "key.revoked" else [e]:
             each.is_void = self.voids(each)
 
@@ -66,11 +66,11 @@ class Ledger:
         event = self.lawful.get(seq, NOTHING)
         return event if event.kind == kind else NOTHING
 
+    @lru_cache(None)
     def all(self, kinds, up_to=ENDLESS, **members):
         """The lawful events of these kinds that have these members, up to a seq."""
-        wanted = members.items()
-        return [each for kind in kinds.split() for each in self.said[kind]
-                if each["seq"] <= up_to and wanted <= each.items()]
+        return [each for each in self.lawful.values() if each["kind"] in kinds
+                and each["seq"] <= up_to and members.items() <= each.items()]
 
     def last(self, *which, **members):
         return [NOTHING, *self.all(*which, **members)][-1]
@@ -116,22 +116,40 @@ class Ledger:
 
 # Section 9: the rules that an event is judged by, in order, each with whether it is broken.
 def rules(s, e):
-    kind, tags, own = e.kind, TAGS.get(e.kind), s.last(AUTHORITY, key=e.signer)
+    kind, (sessions, roles) = e.kind, KINDS.get(e.kind, ([], [""]))
+    root, own = s.last("ledger.opened"), s.last(AUTHORITY, key=e.signer)
     here, flag = s.get("session.opened", e.session), s.get(FLAG, e.flag)
-    by_root, run = e.signer == s.root.signer, s.get("probe.receipt", e.receipt)
+    by_root, runs = e.signer == root.signer, [s.get("probe.receipt", each) for each in e.receipts]
     if kind == "ledger.opened":
-        yield dict(already_opened=s.root is not NOTHING or e.seq != 0)
+        yield dict(already_opened=root.kind or e.seq != 0)
     else:
-        by_admin = "admin" in (tags or ()) or kind == "claim.discarded" and e.session == 0
         yield dict(key_not_authorized=own is NOTHING,
                    key_revoked=s.all("key.revoked", key=e.signer),
-                   kind_not_allowed=e.v != 1 or tags is None)
-        yield dict(role=("admin" if by_admin else "recorder") not in own.roles
-                   and kind != "session.abandoned")
-    yield dict(session=e.session if "none" in tags else "own" in tags and not e.session)
+                   kind_not_allowed=e.v != 1 or not sessions)
+        role = roles[0 if e.session else -1]
+        yield dict(role=role and role not in own.roles)
+    yield dict(session=("own" if e.session else "none") not in sessions)
     if e.session:
         yield dict(session_unknown=here is NOTHING, session_key=here.signer != e.signer,
                    session_ended=here.end.kind and kind != "action.finished")
+    if e.flag is not None:
+        claim = e.claim if kind == "claim.discarded" else flag.claim
+        is_its = (e.statement or s.statement_of(e.claim)) == flag.statement
+        yield dict(dangling_reference=flag is NOTHING, flag_not_open=s.open_flag(claim) is not flag,
+                   flag_statement=not is_its and (kind, e.claim) != ("probe.begun", flag.claim))
+    if kind == "claim.retracted":
+        yield dict(claim_unknown={*e.claims} - s.spoken_of())
+    if kind in ("claim.verified", FLAG):
+        flags = [s.open_flag(each) for each in {e.claim, *s.ids(e.statement)}]
+        yield dict(
+            statement_changed=s.statement_of(e.claim) not in (None, e.statement), open_flag=any(
+                each.kind and (each.claim == e.claim or each.statement == e.statement)
+                and (kind != FLAG or each.session != e.session) for each in flags))
+    for run in runs:
+        yield dict(dangling_reference=run is NOTHING, receipt_session=run.session != e.session)
+        if kind in f"axis.recorded {SUPPORT}":
+            yield dict(void=run.is_void, receipt_failed=not run.successful,
+                       vacuous=run.is_constant and kind != "claim.promoted")
     match kind:
         case "ledger.upgraded":
             yield dict(root_only=not by_root, upgrade_lowers=e.rules == e.body.v == 1)
@@ -141,7 +159,7 @@ def rules(s, e):
                        key_weak=not public_key(e.key), label_in_use=s.all(AUTHORITY, label=e.label))
         case "key.revoked":
             of, before = s.last(AUTHORITY, key=e.key), s.last("key.revoked", key=e.key)
-            yield dict(key_unknown=of is NOTHING, root_irrevocable=of is s.root)
+            yield dict(key_unknown=of is NOTHING, root_irrevocable=of is root)
             is_lowered = since(e) < since(before) < ENDLESS
             yield dict(root_only="admin" in of.roles and not by_root,
                        compromised_since=e.seq < since(e) < ENDLESS
@@ -151,10 +169,12 @@ def rules(s, e):
                 yield dict(session_unknown=each is NOTHING,
                            inherits_unsealed=each.end.kind != "session.sealed")
         case "session.sealed":
-            said = s.all(" ".join(TAGS.keys() - {"ambient.declared"}), session=e.session)
-            yield dict(ambient_undeclared=not s.all("ambient.declared", session=e.session),
-                       nothing_to_seal=not said and not here.inherits)
-            yield dict(boundary=s.wrong_seals[e.session] >= 8 or (e.boundary_digest, e.counts) != boundary(s, here))
+            said = {each.kind for each in s.lawful.values() if each.session == e.session}
+            yield dict(ambient_undeclared="ambient.declared" not in said,
+                       nothing_to_seal=said == {"ambient.declared"} and not here.inherits)
+            wrong = [each for each, rule in s.refused if rule == "boundary"]
+            yield dict(boundary=[each.session for each in wrong].count(e.session) >= SEALS_MAX
+                       or (e.boundary_digest, e.counts) != boundary(s, here))
         case "session.abandoned":
             of = s.get("session.opened", e.body.session)
             yield dict(session_unknown=of is NOTHING,
@@ -162,6 +182,8 @@ def rules(s, e):
                        session_ended=of.end.kind)
         case "event.acknowledged":
             yield dict(root_only=not by_root, acknowledges_ahead=e.up_to >= e.seq)
+        case "probe.begun":
+            yield dict(probe_digest=e.probe_digest != flag.step_digest)
         case "probe.receipt":
             same = dict(session=e.session, probe_digest=e.probe_digest)
             seen = {s.get("axis.recorded", each.axis).seen.probe_digest for each in e.compared}
@@ -170,10 +192,9 @@ def rules(s, e):
                        or e.begun is not None and not s.all("probe.begun", seq=e.begun, **same),
                        receipt_shape=weigh(e).contradicts)
         case "axis.recorded":
-            yield evidence(e, run)
-            yield dict(vacuous=run.is_constant,
-                       redacted_comparator=run.probe.redact and e.comparator != "exact",
-                       comparator=not run.redacted and not satisfies(run.value, e.comparator, run))
+            yield dict(redacted_comparator=runs[0].probe.redact and e.comparator != "exact",
+                       comparator=not runs[0].redacted and not satisfies(
+                           runs[0].value, e.comparator, runs[0]))
         case "ambient.declared":
             supports = s.all(SUPPORT, session=e.session)
             needed = {s.lawful[seq].axis for each in supports for seq in each.needs}
@@ -192,18 +213,11 @@ def rules(s, e):
             gate = s.get("action.gated", e.gate)
             yield dict(dangling_reference=gate.session != e.session,
                        gate_finished=gate.decision == "refused" or s.all(kind, gate=e.gate))
-        case "claim.verified":
-            yield binding(s, e)
-            runs = [s.get("probe.receipt", each) for each in e.receipts]
-            for each in runs:
-                yield evidence(e, each) | dict(vacuous=each.is_constant)
-            yield dict(no_expectation=not any(each.shows for each in runs))
-            yield from support(s, e, here, runs)
         case "claim.flagged":
             step = weigh(Object(probe=e.step, outcome=Object(), expectations=[
                 Object(met=True, met_by_empty=each) for each in e.met_by_empty]))
             directive = {"do_not_act_on": e.claim, "until_probe": e.step_digest}
-            yield binding(s, e) | dict(
+            yield dict(
                 no_derivation=not e.derivation.strip(" \t\n\v\f\r"),
                 probe_digest=e.step_digest != digest("probe", e.step),
                 receipt_shape=step.misjudges_empty, vacuous=not step.shows,
@@ -211,56 +225,34 @@ def rules(s, e):
                 needs_contradict=e.needs and e.independent is not None,
                 flag_needs=any(s.resolve(each.axis, here) != [(each.probe_digest, each.comparator)]
                                for each in e.needs))
-            asked = {e.claim}.union(each for each in s.ids(e.statement)
-                                    if s.statement_of(each) == e.statement)
+            same = {each for each in s.ids(e.statement) if s.statement_of(each) == e.statement}
+            asked = same | {e.claim}
             yield dict(already_admissible=asked & admissible(s, here, e.time, asked))
-        case "claim.discarded" if e.why != "withdrawn":
-            yield dict(session=e.session == 0)
         case "claim.discarded":
-            yield dict(dangling_reference=flag is NOTHING,
-                       flag_not_open=s.open_flag(e.claim) is not flag,
-                       flag_statement=flag.statement != e.statement,
-                       flag_owner=e.session not in (0, flag.session))
-        case "probe.begun" | "claim.promoted" | "claim.promotion_refused":
-            is_its_own = kind == "probe.begun" and e.claim == flag.claim
-            yield dict(dangling_reference=flag is NOTHING,
-                       flag_not_open=s.open_flag(flag.claim) is not flag, flag_statement=not (
-                           is_its_own or s.statement_of(e.claim) == flag.statement))
-            if kind == "probe.begun":
-                yield dict(probe_digest=e.probe_digest != flag.step_digest)
-                return
-            yield evidence(e, run, kind == "claim.promoted")
-            yield dict(probe_digest=run.probe_digest != flag.step_digest,
-                       receipt_before_flag=run.seq <= flag.seq)
+            yield dict(session=e.why != "withdrawn" and e.session == 0,
+                       flag_owner=e.why == "withdrawn" and e.session not in (0, flag.session))
+        case "claim.promoted" | "claim.promotion_refused":
+            yield dict(probe_digest=runs[0].probe_digest != flag.step_digest,
+                       receipt_before_flag=runs[0].seq <= flag.seq)
             if kind == "claim.promotion_refused":
-                is_met = bool(run.successful and run.shows)
+                is_met = bool(runs[0].successful and runs[0].shows)
                 yield dict(promotion_refused_why=is_met == (e.why == "probe_failed"))
                 return
             axes = [s.get("axis.recorded", each) for each in e.needs]
             needed = [each.axis for each in axes] + [
                 (each.seen.probe_digest, each.comparator) for each in axes]
             yield dict(
-                no_expectation=not run.shows,
+                no_expectation=not runs[0].shows,
                 independence_not_flagged=e.independent is not None and flag.independent is None,
                 flag_needs_missing=any(
                     (each.probe_digest, each.comparator) not in needed if each.comparator
                     else each.axis not in needed for each in flag.needs),
-                four_eyes=s.root.policy.four_eyes and any(
+                four_eyes=root.policy.four_eyes and any(
                     s.all(FLAG, claim=each, signer=e.signer) for each in s.ids(flag.statement)))
-            yield from support(s, e, here, [run])
-        case "claim.retracted":
-            yield dict(claim_unknown={*e.claims} - s.spoken_of())
-            yield evidence(e, run, False) if e.receipt is not None else {}
-
-def evidence(e, run, is_evidence=True):
-    own = dict(dangling_reference=run is NOTHING, receipt_session=run.session != e.session)
-    return own | (dict(void=run.is_void, receipt_failed=not run.successful) if is_evidence else {})
-
-def binding(s, e):
-    flags = [s.open_flag(each) for each in {e.claim, *s.ids(e.statement)}]
-    return dict(statement_changed=s.statement_of(e.claim) not in (None, e.statement), open_flag=any(
-        each.kind and (each.claim == e.claim or each.statement == e.statement)
-        and (e.kind == "claim.verified" or each.session != e.session) for each in flags))
+            yield from support(s, e, here, runs)
+        case "claim.verified":
+            yield dict(no_expectation=not any(each.shows for each in runs))
+            yield from support(s, e, here, runs)
 
 def support(s, e, here, runs):
     yield dict(needs_missing=not e.needs and e.independent is None,
@@ -276,7 +268,7 @@ def support(s, e, here, runs):
         before, after = (s.latest(axis.seen, e.session, end) for end in ends)
         yield dict(not_bracketed=before is NOTHING or after.seq < runs[-1].seq or any(
             verdict(s, axis, e.session, e.time, end)[0] != "held" for end in ends))
-    yield dict(from_not_admissible=e["from"] and not admissible(s, here, e.time, e["from"]) >= {*e["from"]})
+    yield dict(from_not_admissible={*e["from"]} - admissible(s, here, e.time, e["from"]))
 
 # Section 10.1: the verdict on an axis in a session, and the reason.
 def verdict(s, axis, session, moment, up_to=ENDLESS, past=False):
@@ -296,7 +288,8 @@ def reasons(s, axis, session, moment, up_to, past):
         said, entry = entries[-1]
         value = entry.asserted
         yield {entry.unverifiable: value is None}
-        yield dict(asserted_only=not s.root.policy.asserted_values or axis.seen.redacted)
+        yield dict(asserted_only=not s.last("ledger.opened").policy.asserted_values
+                   or axis.seen.redacted)
     yield dict(void=run.is_void and not past, future=said.time > moment + 300_000,
                stale=said.time < moment - (axis.max_age_ms or 43_200_000))
     if run.kind:
@@ -312,52 +305,39 @@ def reasons(s, axis, session, moment, up_to, past):
         results.get(axis.seq) == "different" if is_redacted
         else not satisfies(value, axis.comparator, axis.seen)))
 
-# Section 10.2: which of some claims, or of all, a session may act on at a moment.
-def admissible(s, session, moment, claims=None):
-    if s.undetermined or s.all("key.revoked", key=session.signer):
-        return set()
-    asked = [[each] for each in s.spoken_of()] if claims is None else [claims]
-    left = {each.seq: each for group in asked for each in rests_on(s, group, session)}
-    left = [each for each in left.values() if not first(obstacles(s, each, session, moment))]
-    found, before = set(), None
-    while found != before:
-        before = set(found)
-        found |= {each.claim for each in left if found.issuperset(each["from"])}
-    return found
-
-def counting(s, claim, session):
-    """The supports of a claim that count in a session."""
-    return [each for each in s.unvoided(SUPPORT, claim=claim, statement=s.statement_of(claim))
+# Section 10.2.
+def admissible(s, session, moment, claims):
+    """What a session may act on at a moment, if it asks of these claims at once."""
+    claims, supports, found = [*claims], [], set()
+    for claim in claims:  # which grows
+        counting = [each for each in s.unvoided(
+            SUPPORT, claim=claim, statement=s.statement_of(claim))
             if each.session in session.lineage and each.seq > s.retracted_at(claim)
             and all(s.statement_of(one) == said for one, said in each.bound.items())]
-
-def rests_on(s, claims, session):
-    """The supports that claims rest on together; none if they weigh too much."""
-    left, found, weight = [*claims], {}, 0
-    while left:
-        claim = left.pop()
-        if claim not in found:
-            supports = sorted(counting(s, claim, session), key=lambda each: each.seq)
-            found[claim] = supports[-SUPPORTS_MAX:]
-            for each in found[claim]:
-                left += each["from"]
-                weight += 1 + len(each.receipts) + len(each.needs) + len(each["from"]) + len(
-                    failed_runs(s, each, session)) * (1 + len(each.needs))
-    return [each for supports in found.values() for each in supports if weight <= WEIGHT_MAX]
+        supports += counting[-SUPPORTS_MAX:]
+        claims += {one for each in counting[-SUPPORTS_MAX:] for one in each["from"]} - {*claims}
+    weight = sum(
+        1 + len(each.receipts) + len(each.needs) + len(each["from"])
+        + len(failed_runs(s, each, session)) * (1 + len(each.needs)) for each in supports)
+    if weight > WEIGHT_MAX or s.undetermined or s.all("key.revoked", key=session.signer):
+        return found
+    left = [each for each in supports if not has_obstacle(s, each, session, moment)]
+    while more := {each.claim for each in left if found.issuperset(each["from"])} - found:
+        found |= more
+    return found
 
 def failed_runs(s, support, session):
     runs = [s.latest(s.lawful[seq], each) for each in session.lineage for seq in support.receipts]
     return {run.seq: run for run in runs if run.kind and run.finished and not run.successful
             and run.seq > support.seq}.values()
 
-def obstacles(s, support, session, moment):
-    reverified = s.unvoided("boundary.reverified", session=session.seq)
+def has_obstacle(s, support, session, moment):
     axes = [s.lawful[seq] for seq in support.needs]
-    yield dict(not_reverified=support.session != session.seq and not reverified, axis=any(
-        verdict(s, axis, session.seq, moment)[0] != "held" for axis in axes))
-    yield dict(counter_evidence=any(
+    reverified = s.unvoided("boundary.reverified", session=session.seq)
+    return support.session != session.seq and not reverified or any(
+        verdict(s, axis, session.seq, moment)[0] != "held" for axis in axes) or any(
         all(verdict(s, axis, run.session, run.time, run.seq, True)[0] == "held" for axis in axes)
-        for run in failed_runs(s, support, session)))
+        for run in failed_runs(s, support, session))
 
 # Section 10.3.
 def state_of(s, claim, lineage):
@@ -369,7 +349,7 @@ def state_of(s, claim, lineage):
     return first([dict(
         verified_invariant=any(each.seq > retracted for each in stated),
         provisional_unverified=s.open_flag(claim).session in lineage,
-        retracted=retracted >= 0 and said, 
+        retracted=retracted >= 0 and said,
         void=any(each.is_void for each in said) or len(stated) + len(flags) < len(said),
         discarded=flags or any(each.session in lineage | {0} for each in discards),
         unsealed=any(s.lawful[e.session].end.kind != "session.sealed" for e in anywhere),
@@ -379,22 +359,24 @@ def report(s, session, event):
     """What a session comes to at an event."""
     axes = [(axis, verdict(s, axis, session.seq, event.time)) for axis in s.all("axis.recorded")
             if axis.session in session.lineage]
+    claims = sorted(s.spoken_of())
     return {"session": session.seq, "at": event.seq,
             "axes": [{"axis": axis.axis, "seq": axis.seq, "verdict": verdict, "reason": reason}
                      for axis, (verdict, reason) in axes],
-            "admissible": sorted(admissible(s, session, event.time)),
-            "claims": [{"claim": claim, "state": state_of(s, claim, session.lineage)}
-                       for claim in sorted(s.spoken_of())]}
+            "admissible": [each for each in claims
+                           if each in admissible(s, session, event.time, [each])],
+            "claims": [{"claim": each, "state": state_of(s, each, session.lineage)}
+                       for each in claims]}
 
 # Section 11: the digest and the counts of a session's boundary record.
 def boundary(s, session):
-    record = {tags[1]: [bound(s, each) for each in s.all(kind, session=session.seq)]
-              for kind, tags in TAGS.items() if tags[0] != "none" and len(tags) == 2}
-    counts = {name: len(record[name]) for name in OBJECTS["counts"]}
+    record = {name: [bound(s, each) for each in s.all(kind, session=session.seq)]
+              for kind, name in LISTS.items()}
+    counts = {name: len(record[name]) for name in SHAPES["counts"]}
     return digest("boundary", record | {"opened": bound(s, session)}), counts
 
 def bound(s, e):
-    if e.kind in SUPPORT.split():
+    if e.kind in SUPPORT:
         names = e.body.keys() - {"receipt"} | {"receipts", "seq", "statement"}
         return {name: e[name] for name in names}
     if e.kind != "axis.recorded":
@@ -427,16 +409,12 @@ def walk(records, known):
     return events, [*leaves.values()][:len(events)], faults
 
 # Section 14: records, captures, faults, and whether an export breaks off.
+BASE64 = rb"((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)?)"
 HEADER = re.compile(rb'{"count":([1-9]\d{0,15}),"format":"handoff-ledger-export/v1","head":"handoff'
                     rb'1:([0-9a-f]{12}):(\d+):([0-9a-f]{64})","ledger":"(\2[0-9a-f]{52})"}')
-EVENT = re.compile(rb'{"event":(.*),"sig":"([A-Za-z0-9+/]{86}==)"}', re.DOTALL)
-CAPTURE = re.compile(rb'{"capture":"([0-9a-f]{64})",(?:"bytes":"(.*)",)?"salt":"([0-9a-f]{32})"}')
-
-def unbase64(text):
-    data = b64decode(text, validate=True)
-    if b64encode(data) != text or len(data) > 65_536:
-        raise ValueError("another spelling, or too long")
-    return data
+EVENT = re.compile(rb'(?s){"event":(.*),"sig":"(?=.{88}"})%b"}' % BASE64)
+CAPTURE = re.compile(rb'{"capture":"([0-9a-f]{64})",(?:"bytes":"%b",)?"salt":"([0-9a-f]{32})"}'
+                     % BASE64)
 
 def read_export(data):
     *lines, rest = data.split(b"\n")
@@ -446,28 +424,38 @@ def read_export(data):
         raise ValueError("no header of an export")
     records, captures = [], {}
     for line in lines[1:]:
-        match = (EVENT if len(records) < count else CAPTURE).fullmatch(line)
         try:
             line.decode()
-            kept = match[2] and unbase64(match[2])
-            is_placed = match.re is EVENT or match[1] > max(captures, default=b"")
-            if len(line) >= 87_640 or not is_placed:
+            of, text, *salt = (EVENT if len(records) < count else CAPTURE).fullmatch(line).groups()
+            kept = text and b64decode(text)
+            if len(line) >= 87_640 or salt and (
+                    of <= max(captures, default=b"") or len(kept or b"") > 65_536):
                 raise ValueError("too long, or not in its place")
-        except (ValueError, TypeError):
+        except (ValueError, AttributeError):
             return records, captures, [(len(records), "export_line")], False
-        if match.re is EVENT:
-            records.append((len(records), kept + match[1]))
+        if salt:
+            captures[of] = bytes.fromhex(salt[0].decode()), kept
         else:
-            captures[match[1]] = bytes.fromhex(match[3].decode()), kept
+            records.append((len(records), kept + of))
     ends = [sha256(b"\0", record).encode() for _, record in records[:1] + records[-1:]]
     is_whole = len(records) == count
     wrong = [(None, "export_header")] if is_whole and ends != [header[5], header[4]] else []
     return records, captures, wrong, not is_whole or rest != b""
 
-# Section 13: SQLite reads a copy in memory. SCHEMA is the SHA-256 of the schema's rows as JSON.
-SCHEMA = "6e3d57acfd0cc2a01042e0a650c626567ca373d99cb21c977170812ce6bc350a"
-ROWS = "SELECT name, type, tbl_name, sql FROM sqlite_schema ORDER BY name"
+# Section 13: SQLite reads a copy in memory.
+ROWS = """SELECT type, name, tbl_name, sql, typeof(rootpage), min(rootpage, 2) FROM sqlite_schema
+          ORDER BY name"""
 FIELDS = b"\1\1\0@  ", b"\0\0\0\4" + bytes(8) + b"\0\0\0\1", bytes(4), bytes(20)
+
+def connect():
+    database = sqlite3.connect(":memory:")
+    database.text_factory = lambda text: text.decode(errors="replace")
+    database.execute("PRAGMA writable_schema = ON")  # rows that are no schema can be read, too
+    return closing(database)
+
+with connect() as database:
+    database.executescript(part("```sql\n", "```"))
+    SCHEMA = database.execute(ROWS).fetchall()
 
 def read_sqlite(data):
     page, pages, version = (
@@ -479,11 +467,10 @@ def read_sqlite(data):
     if page < 512 or page & (page - 1) or fields != FIELDS:
         return [], {}, storage, False
     records, captures, faults = [], {}, [] if page * pages == len(data) else storage
-    with closing(sqlite3.connect(":memory:")) as database:
+    with connect() as database:
         try:
             database.deserialize(data)
-            schema = json.dumps(database.execute(ROWS).fetchall()).encode()
-            if version < 1 or sha256(schema) != SCHEMA:
+            if version < 1 or database.execute(ROWS).fetchall() != SCHEMA:
                 return [], {}, [(None, "schema")], False
             for seq, record in database.execute("SELECT seq, record FROM event ORDER BY seq"):
                 records.append((seq, bytes(memoryview(record))))
@@ -506,7 +493,7 @@ def wrong_captures(events, captures):
                                            or each.length not in (None, len(there)))):
                 yield each.commitment
 
-def verify(path, root=None, expect=None, at=None, known=None, **_):
+def verify(path, root=None, expect=None, at=None, known=None, sessions=True, **_):
     path, known = Path(path), {int(seq): leaf for seq, leaf in (known or {}).items()}
     head = re.fullmatch(r"handoff1:([0-9a-f]{12}):(\d{1,16}):([0-9a-f]{64})", expect or "")
     if expect and not head:
@@ -525,17 +512,17 @@ def verify(path, root=None, expect=None, at=None, known=None, **_):
         s.take(e)
         ends = [e, {}] if e is events[-1] else [e]
         reports += [report(s, each, e) for each in s.all("session.opened")
-                    if (each.end in ends if at is None else e.seq == at)]
+                    if sessions and (each.end in ends if at is None else e.seq == at)]
     acknowledged = max((each.up_to for each in s.all("event.acknowledged")), default=-1)
     return {
         "result": first([dict(
-            tampered=faults, unlawful=any(seq > acknowledged for seq, _ in s.refused),
+            tampered=faults, unlawful=any(each.seq > acknowledged for each, _ in s.refused),
             undetermined=s.undetermined, incomplete=broken_off or not is_export and any(beside),
             empty=not events, self_consistent=events and events[0].signer != root, verified=True)]),
         "events": len(events), "ledger": leaves[0] if leaves else None, "error": None,
         "head": {"seq": len(leaves) - 1, "hash": leaves[-1]} if leaves else None,
         "faults": [{"seq": seq, "kind": kind} for seq, kind in faults],
-        "refused": [{"seq": seq, "rule": rule} for seq, rule in s.refused],
+        "refused": [{"seq": each.seq, "rule": rule} for each, rule in s.refused],
         "voided": [each.seq for each in s.lawful.values() if each.is_void],
         "sessions": sorted(reports, key=lambda report: report["session"])}
 
@@ -547,14 +534,22 @@ def answer(request):
         return {"result": "error", "error": repr(error), "events": 0, "ledger": None, "head": None,
                 "faults": [], "refused": [], "voided": [], "sessions": []}
 
-def main(arguments):
-    if arguments == ["--serve"]:
-        for line in sys.stdin:
-            print(json.dumps(answer(line)), flush=True)
+def main():
+    arguments = ArgumentParser(description=__doc__)
+    arguments.add_argument("path", nargs="?", default="")
+    arguments.add_argument("--trust", dest="root", metavar="HEX")
+    arguments.add_argument("--expect", metavar="HEAD")
+    arguments.add_argument("--at", metavar="SEQ", type=int)
+    arguments.add_argument("--serve", action="store_true")
+    arguments.add_argument("--json", action="store_true")
+    options = arguments.parse_args()
+    for line in sys.stdin if options.serve else []:
+        print(json.dumps(answer(line)), flush=True)
+    if options.serve:
         return 0
-    told = answer(dict(zip(("path", "root", "expect"), arguments)))
-    print(json.dumps(told, indent=1))
+    told = answer(vars(options))
+    print(json.dumps(told, indent=None if options.json else 1))
     return {"verified": 0, "tampered": 4, "unlawful": 4, "error": 5}.get(told["result"], 3)
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

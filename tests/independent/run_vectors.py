@@ -107,7 +107,7 @@ CONTROLS = {
         handoff_verify, "read_event", lambda data: (handoff_format.read_event(data)[0], True)),
     "every axis is held": patch.object(handoff_verify, "verdict", lambda *_: ("held", None)),
     "no event is void": patch.object(Ledger, "voids", lambda *_: False),
-    "there is no obstacle": patch.object(handoff_verify, "obstacles", lambda *_: ()),
+    "there is no obstacle": patch.object(handoff_verify, "has_obstacle", lambda *_: False),
     "no run refutes a support": patch.object(handoff_verify, "failed_runs", lambda *_: []),
     "every support counts": patch.object(handoff_verify, "SUPPORTS_MAX", 10**9),
     "nothing weighs too much": patch.object(handoff_verify, "WEIGHT_MAX", 10**9),
