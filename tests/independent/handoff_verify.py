@@ -13,8 +13,8 @@ from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
-from handoff_format import KINDS, LISTS, SHAPES, TEXT, Object, digest, public_key, read_event
-from handoff_format import part, satisfies, sha256, signature_is_valid, weigh
+from handoff_format import KINDS, LISTS, SHAPES, Object, digest, misjudges, public_key, read_event
+from handoff_format import fenced, grammar, satisfies, sha256, signature_is_valid, weigh
 
 NOTHING = Object(body=Object(), end=Object(), seen=Object(), lineage=())  # in place of no event
 ENDLESS, AUTHORITY = float("inf"), "ledger.opened key.authorized"
@@ -116,7 +116,7 @@ class Ledger:
 
 # Section 9: the rules that an event is judged by, in order, each with whether it is broken.
 def rules(s, e):
-    kind, (sessions, roles) = e.kind, KINDS.get(e.kind, ([], [""]))
+    kind, (sessions, roles, signer) = e.kind, KINDS.get(e.kind, ([], [""], ""))
     root, own = s.last("ledger.opened"), s.last(AUTHORITY, key=e.signer)
     here, flag = s.get("session.opened", e.session), s.get(FLAG, e.flag)
     by_root, runs = e.signer == root.signer, [s.get("probe.receipt", each) for each in e.receipts]
@@ -220,7 +220,7 @@ def rules(s, e):
             yield dict(
                 no_derivation=not e.derivation.strip(" \t\n\v\f\r"),
                 probe_digest=e.step_digest != digest("probe", e.step),
-                receipt_shape=step.misjudges_empty, vacuous=not step.shows,
+                receipt_shape=misjudges(step, "met_by_empty"), vacuous=not step.shows,
                 directive=e.directive != directive,
                 needs_contradict=e.needs and e.independent is not None,
                 flag_needs=any(s.resolve(each.axis, here) != [(each.probe_digest, each.comparator)]
@@ -392,13 +392,11 @@ def walk(records, known):
         event, fault = read_event(record[64:])
         found = {"length": not 65 <= len(record) <= 65_535} | {fault: fault}
         if not any(found.values()):
-            size, is_sound = len(record) - 64, public_key(event.signer) is not None
-            message = b"DSSEv1 44 application/vnd.handoff-ledger.event.v1+json %d %b" % (
-                size, record[64:])
+            is_sound = public_key(event.signer) is not None
             found = dict(seq=not due == at == event.seq, link=event.prev != leaf,
                          genesis=at == 0 and (event.kind, event.v) != ("ledger.opened", 1),
                          key=not is_sound, signature=is_sound and not signature_is_valid(
-                             event.signer, record[:64], message))
+                             event.signer, record[:64], record[64:]))
         told = [name for name, is_so in found.items() if is_so]
         faults += [(due if name == "seq" else at, name) for name in told[:1 if fault else None]]
         events += [] if faults else [event]
@@ -409,38 +407,33 @@ def walk(records, known):
     return events, [*leaves.values()][:len(events)], faults
 
 # Section 14: records, captures, faults, and whether an export breaks off.
-BASE64 = rb"((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)?)"
-HEADER = re.compile(rb'{"count":([1-9]\d{0,15}),"format":"handoff-ledger-export/v1","head":"handoff'
-                    rb'1:([0-9a-f]{12}):(\d+):([0-9a-f]{64})","ledger":"(\2[0-9a-f]{52})"}')
-EVENT = re.compile(rb'(?s){"event":(.*),"sig":"(?=.{88}"})%b"}' % BASE64)
-CAPTURE = re.compile(rb'{"capture":"([0-9a-f]{64})",(?:"bytes":"%b",)?"salt":"([0-9a-f]{32})"}'
-                     % BASE64)
-
 def read_export(data):
     *lines, rest = data.split(b"\n")
-    header = HEADER.fullmatch(lines[0]) if lines else None
-    count = int(header[1]) if header else 1
-    if lines and (not header or header[3] != b"%d" % (count - 1)):
+    header = grammar("header").fullmatch(lines[0]) if lines else None
+    count = int(header["count"]) if header else 1
+    if lines and (not header or int(header["head"]) != count - 1):
         raise ValueError("no header of an export")
     records, captures = [], {}
     for line in lines[1:]:
-        try:
-            line.decode()
-            of, text, *salt = (EVENT if len(records) < count else CAPTURE).fullmatch(line).groups()
-            kept = text and b64decode(text)
-            if len(line) >= 87_640 or salt and (
-                    of <= max(captures, default=b"") or len(kept or b"") > 65_536):
-                raise ValueError("too long, or not in its place")
-        except (ValueError, AttributeError):
+        is_event = len(records) < count
+        match = grammar("eventline" if is_event else "captureline").fullmatch(line)
+        kept = match and match["base64"] and b64decode(match["base64"])
+        is_placed = match and len(line) < 87_640 and is_utf8(line) and (is_event or (
+            match["of"] > max(captures, default=b"") and len(kept or b"") <= 65_536))
+        if not is_placed:
             return records, captures, [(len(records), "export_line")], False
-        if salt:
-            captures[of] = bytes.fromhex(salt[0].decode()), kept
+        if is_event:
+            records.append((len(records), kept + match["event"]))
         else:
-            records.append((len(records), kept + of))
-    ends = [sha256(b"\0", record).encode() for _, record in records[:1] + records[-1:]]
+            captures[match["of"]] = bytes.fromhex(match["salt"].decode()), kept
     is_whole = len(records) == count
-    wrong = [(None, "export_header")] if is_whole and ends != [header[5], header[4]] else []
+    ends = [sha256(b"\0", record).encode() for _, record in records[:1] + records[-1:]]
+    is_wrong = is_whole and ends != [header["ledger"], header["leaf"]]
+    wrong = [(None, "export_header")] if is_wrong else []
     return records, captures, wrong, not is_whole or rest != b""
+
+def is_utf8(line):
+    return line.decode(errors="ignore").encode() == line
 
 # Section 13: SQLite reads a copy in memory.
 ROWS = """SELECT type, name, tbl_name, sql, typeof(rootpage), min(rootpage, 2) FROM sqlite_schema
@@ -454,7 +447,7 @@ def connect():
     return closing(database)
 
 with connect() as database:
-    database.executescript(part("```sql\n", "```"))
+    database.executescript(fenced("sql"))
     SCHEMA = database.execute(ROWS).fetchall()
 
 def read_sqlite(data):
@@ -495,7 +488,7 @@ def wrong_captures(events, captures):
 
 def verify(path, root=None, expect=None, at=None, known=None, sessions=True, **_):
     path, known = Path(path), {int(seq): leaf for seq, leaf in (known or {}).items()}
-    head = re.fullmatch(r"handoff1:([0-9a-f]{12}):(\d{1,16}):([0-9a-f]{64})", expect or "")
+    head = grammar("headline").fullmatch((expect or "").encode())
     if expect and not head:
         raise ValueError("no head line")
     data = path.read_bytes()
@@ -503,9 +496,9 @@ def verify(path, root=None, expect=None, at=None, known=None, sessions=True, **_
     records, captures, container, broken_off = (read_export if is_export else read_sqlite)(data)
     beside = [path.with_name(path.name + end).exists() for end in ("-journal", "-wal", "-shm")]
     events, leaves, faults = walk(records, known)
-    found = [each[:12] for each in leaves[:1]] + leaves[int(head[2]):][:1] if head else []
-    if head and found != [head[1], head[3]]:
-        faults.append((int(head[2]), "expect"))
+    found = [each[:12] for each in leaves[:1]] + leaves[int(head["head"]):][:1] if head else []
+    if head and found != [head["short"].decode(), head["leaf"].decode()]:
+        faults.append((int(head["head"]), "expect"))
     faults += container + [(None, "capture") for _ in {*wrong_captures(events, captures)}]
     s, reports = Ledger(), []
     for e in events:
