@@ -83,11 +83,21 @@ def failures(files, names=None):
             yield f"{name}, {form}", found
 
 
-def without(checks, name):
-    """A function that yields named checks, with none of that name."""
-    every = getattr(handoff_verify, checks)
-    return patch.object(handoff_verify, checks, lambda *asked: (
-        {each: group[each] for each in group if each != name} for group in every(*asked)))
+def without_rule(name):
+    """The rules that an event is judged by, with none of that name."""
+    rules = handoff_verify.rules
+    return patch.object(handoff_verify, "rules", lambda *asked: (
+        {each: group[each] for each in group if each != name} for group in rules(*asked)))
+
+
+def with_notion(name, always):
+    """A state of which one notion is always the same, whatever the events are."""
+    look = Ledger.look
+
+    def looks(self):
+        look(self)
+        setattr(self, name, always)
+    return patch.object(Ledger, "look", looks)
 
 
 def without_fault(name):
@@ -112,11 +122,10 @@ CONTROLS = {
     "every support counts": patch.object(handoff_verify, "SUPPORTS_MAX", 10**9),
     "nothing weighs too much": patch.object(handoff_verify, "WEIGHT_MAX", 10**9),
     "every claim is admissible": patch.object(
-        handoff_verify, "admissible", lambda state, *_: state.spoken_of()),
-    "nothing is ambient": patch.object(Ledger, "is_ambient", lambda *_: False),
-    "nothing was retracted": patch.object(Ledger, "retracted_at", lambda *_: -1),
-    "no flag is open": patch.object(
-        Ledger, "open_flag", lambda *_: handoff_verify.NOTHING)}
+        handoff_verify, "admissible", lambda state, *_: state.spoken),
+    "nothing is ambient": with_notion("ambient", set()),
+    "nothing was retracted": with_notion("retracted", {}),
+    "no flag is open": with_notion("open", {})}
 
 
 def missed_controls(files):
@@ -127,7 +136,7 @@ def missed_controls(files):
             ruled.setdefault(line.split()[1], set()).add(name)
         for line in header("fault"):
             faulty.setdefault(line.split()[1], set()).add(name)
-    controls = {f"rule {rule}": (without("rules", rule), names) for rule, names in ruled.items()}
+    controls = {f"rule {rule}": (without_rule(rule), names) for rule, names in ruled.items()}
     controls |= {f"fault {name}": (without_fault(name), names) for name, names in faulty.items()}
     controls |= {name: (control, None) for name, control in CONTROLS.items()}
     files, missed = dict(reversed(files.items())), []  # most of what CONTROLS break comes late
