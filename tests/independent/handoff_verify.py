@@ -17,8 +17,8 @@ from handoff_format import public_key, read_event, satisfies, sha256, signature_
 
 SUPPORT, FLAG, ENDLESS = ("claim.verified", "claim.promoted"), "claim.flagged", float("inf")
 SUPPORTS_MAX, WEIGHT_MAX, SEALS_MAX = 8, 2048, 8
-NOTHING = Object(body=Object(), end=Object(), seen=Object(), policy=Object(), lineage=(), roles=(),
-                 since=ENDLESS)  # in place of an event that is not there
+NOTHING = Object(  # in place of an event that is not there
+    body=Object(), end=Object(), seen=Object(), policy=Object(), lineage=(), roles=())
 
 def first(groups):
     """The name of the first check that applies, in groups of named checks; or none."""
@@ -33,53 +33,47 @@ class Ledger:
 
     def take(self, e):
         """Judges an event on the state before it, and takes it in or refuses it."""
-        e.receipts = e.receipts or [each for each in [e.receipt] if each is not None]
-        e.since = ENDLESS if e.compromised_since is None else e.compromised_since
-        broken = not self.undetermined and first(rules(self, e))
+        e.receipts = e.receipts or ([] if e.receipt is None else [e.receipt])
+        broken = self.undetermined or first(rules(self, e))
         if broken:
-            self.refused.append((e, broken))
-        elif not self.undetermined:
-            e.end, e.seen = Object(), self.get("probe.receipt", e.receipt)
-            e.statement = e.statement or self.get(FLAG, e.flag).statement
-            e.bound = {each: self.statement.get(each) for each in e.get("from", [])}
-            e.lineage = {e.seq}.union(*(self.lawful[each].lineage for each in e.inherits or []))
-            if e.kind == "ledger.opened":
-                e.key, e.label, e.roles = e.signer, e.name, ["admin", "recorder"]
-            if e.kind in ("session.sealed", "session.abandoned"):
-                self.lawful[e.session or e.body.session].end = e
-            self.undetermined = max(e.rules or 1, e.body.v or 1) > 1
-            self.lawful[e.seq] = e
-            self.look()
+            self.refused += [] if self.undetermined else [(e, broken)]
+            return
+        e.end, e.seen = Object(), self.get("probe.receipt", e.receipt)
+        e.statement = e.statement or self.get(FLAG, e.flag).statement
+        e.bound = {each: self.statement.get(each) for each in e.get("from", [])}
+        e.lineage = {e.seq}.union(*(self.lawful[each].lineage for each in e.inherits or []))
+        if e.kind == "ledger.opened":
+            e.key, e.label, e.roles = e.signer, e.name, ["admin", "recorder"]
+        if e.kind in ("session.sealed", "session.abandoned"):
+            self.lawful[e.session or e.body.session].end = e
+        self.undetermined = max(e.rules or 1, e.body.v or 1) > 1
+        self.lawful[e.seq] = e
+        self.look()
 
     def look(self):
         """What the rules ask of a state."""
-        self.of, self.unvoided, events = defaultdict(list), defaultdict(list), self.lawful.values()
+        self.of, events = defaultdict(list), self.lawful.values()
+        self.revoked = {e.key: e for e in events if e.kind == "key.revoked"}
         for e in events:
+            cited = [] if e.kind == FLAG else [e.flag, *e.receipts, *(e.needs or [])]
+            e.is_void = not e.kind.startswith(("ledger.", "key.", "event.")) and (
+                since(self.revoked.get(e.signer, NOTHING)) <= e.seq
+                or any(self.lawful.get(each, NOTHING).is_void for each in cited))
             self.of[e.kind].append(e)
         self.root = [NOTHING, *self.of["ledger.opened"]][-1]
         self.keys = {e.key: e for e in self.of["ledger.opened"] + self.of["key.authorized"]}
-        self.revoked = {e.key: e for e in self.of["key.revoked"]}
-        for e in events:
-            e.is_void = self.voids(e)
-            self.unvoided[e.kind] += [] if e.is_void else [e]
         self.supports = [e for e in events if e.kind in SUPPORT]
-        flags = {e.claim: e for e in self.unvoided[FLAG]}
-        gone = {(e.claim, e.flag) for e in self.unvoided["claim.discarded"]}
+        flags = {e.claim: e for e in self.of[FLAG] if not e.is_void}
+        gone = {(e.claim, e.flag) for e in self.of["claim.discarded"] if not e.is_void}
         self.open = {each: e for each, e in flags.items() if (each, e.seq) not in gone}
-        stating = [e for e in events if e.kind in SUPPORT and not e.is_void or e in flags.values()
-                   and self.open.get(e.claim) is e]
-        self.statement = {e.claim: e.statement for e in reversed(stating)}
+        stating = [e for e in self.supports if not e.is_void] + [*self.open.values()]
+        stating.sort(key=lambda e: -e.seq)
+        self.statement = {e.claim: e.statement for e in stating}
         self.retracted = {each: e.seq for e in self.of["claim.retracted"] for each in e.claims}
-        self.ambient = {(e.session, entry.name) for e in self.unvoided["ambient.declared"]
-                        for entry in e.entries}
+        self.ambient = {(e.session, entry.name) for e in self.of["ambient.declared"]
+                        for entry in e.entries if not e.is_void}
         self.spoken = {each for e in events if e.kind.startswith("claim.")
                        for each in e.claims or [e.claim]}
-
-    def voids(self, e):
-        cited = [] if e.kind == FLAG else [e.flag, *e.receipts, *(e.needs or [])]
-        return not e.kind.startswith(("ledger.", "key.", "event.")) and (
-            self.revoked.get(e.signer, NOTHING).since <= e.seq
-            or any(self.lawful.get(each, NOTHING).is_void for each in cited))
 
     def get(self, kind, seq):
         event = self.lawful.get(seq, NOTHING)
@@ -87,19 +81,22 @@ class Ledger:
 
     def latest(self, like, session, up_to=ENDLESS):
         """The latest receipt in a session of the probe of another one."""
-        return next((each for each in reversed(self.of["probe.receipt"]) if (
-            each.session, each.probe_digest) == (session, like.probe_digest)
-            and each.seq <= up_to), NOTHING)
+        wanted = session, like.probe_digest
+        return next((each for each in reversed(self.of["probe.receipt"]) if each.seq <= up_to
+                     and (each.session, each.probe_digest) == wanted), NOTHING)
 
     def resolve(self, name, session):
         """(Probe digest, comparator) of what an axis name may mean; several if it is ambiguous."""
-        newest = {each.session: each for each in self.unvoided["axis.recorded"]
-                  if each.axis == name and each.session in session.lineage}
-        left = [axis for axis in newest.values() if not any(
-            axis.session in self.lawful[each].lineage for each in newest if each != axis.session)]
-        told = {(axis.seen.probe_digest, axis.comparator, axis.seen.value,
-                 (axis.seen.redacted or Object()).commitment) for axis in left}
+        newest = {e.session: e for e in self.of["axis.recorded"]
+                  if e.axis == name and e.session in session.lineage and not e.is_void}
+        told = {(e.seen.probe_digest, e.comparator, e.seen.value,
+                 (e.seen.redacted or NOTHING).commitment)
+                for e in newest.values() if not any(
+                    e.session in self.lawful[each].lineage for each in newest.keys() - {e.session})}
         return [each[:2] for each in told] or [(None, None)]
+
+def since(revocation):
+    return revocation.get("compromised_since", ENDLESS)
 
 # Section 9: the rules that an event is judged by, in order, each with whether it is broken.
 def rules(s, e):
@@ -128,7 +125,7 @@ def rules(s, e):
                    probe_digest=kind == "probe.begun" and e.probe_digest != flag.step_digest)
     if kind in ("claim.verified", FLAG):
         flags = [each for each in s.open.values() if kind != FLAG or each.session != e.session]
-        yield dict(statement_changed=s.statement.get(e.claim) not in (None, e.statement),
+        yield dict(statement_changed=s.statement.get(e.claim, e.statement) != e.statement,
                    open_flag=any(e.claim == each.claim or e.statement == each.statement
                                  for each in flags))
     if kind == "claim.retracted":
@@ -138,12 +135,15 @@ def rules(s, e):
         if kind in ("axis.recorded", *SUPPORT):
             yield dict(void=run.is_void, receipt_failed=not run.successful,
                        vacuous=run.is_constant and kind != "claim.promoted")
-    yield from rules_of_kind(s, e, own, here, flag, runs)
+        if e.flag is not None:
+            yield dict(probe_digest=run.probe_digest != flag.step_digest,
+                       receipt_before_flag=run.seq <= flag.seq)
+    yield dict(no_expectation=kind in SUPPORT and not any(each.shows for each in runs))
+    yield from rules_of_kind(s, e, own, by_root, here, flag, [*runs, NOTHING][0])
     if kind in SUPPORT:
         yield from rules_of_supports(s, e, here, runs)
 
-def rules_of_kind(s, e, own, here, flag, runs):
-    by_root, run = e.signer == s.root.signer, [*runs, NOTHING][0]
+def rules_of_kind(s, e, own, by_root, here, flag, run):
     match e.kind:
         case "ledger.upgraded":
             yield dict(upgrade_lowers=e.rules == e.body.v == 1)
@@ -151,22 +151,21 @@ def rules_of_kind(s, e, own, here, flag, runs):
             yield dict(acknowledges_ahead=e.up_to >= e.seq)
         case "key.authorized":
             yield dict(key_already_authorized=e.key in s.keys, key_weak=not public_key(e.key),
-                       label_in_use=any(each.label == e.label for each in s.keys.values()))
+                       label_in_use=e.label in [each.label for each in s.keys.values()])
         case "key.revoked":
             of, before = s.keys.get(e.key, NOTHING), s.revoked.get(e.key, NOTHING)
-            is_lowered = by_root or e.since < before.since < ENDLESS
+            may = by_root or before is NOTHING or since(e) < since(before) < ENDLESS
             yield dict(key_unknown=of is NOTHING, root_irrevocable=of is s.root,
-                       root_only="admin" in of.roles and not by_root, compromised_since=(
-                           e.seq < e.since < ENDLESS or before.kind and not is_lowered))
+                       root_only="admin" in of.roles and not by_root,
+                       compromised_since=e.seq < since(e) < ENDLESS or not may)
         case "session.opened":
             for each in (s.get("session.opened", seq) for seq in e.inherits):
                 yield dict(session_unknown=each is NOTHING,
                            inherits_unsealed=each.end.kind != "session.sealed")
         case "session.abandoned":
             of = s.get("session.opened", e.body.session)
-            yield dict(session_unknown=of is NOTHING, session_ended=False,
-                       session_key=of.signer != e.signer and "admin" not in own.roles)
-            yield dict(session_ended=of.end.kind)
+            yield dict(session_unknown=of is NOTHING, session_key=of.signer != e.signer
+                       and "admin" not in own.roles, session_ended=of.end.kind)
         case "session.sealed":
             said = {each.kind for each in s.lawful.values() if each.session == e.session}
             wrong = [each.session for each, rule in s.refused if rule == "boundary"]
@@ -201,9 +200,8 @@ def rules_of_kind(s, e, own, here, flag, runs):
             yield dict(gate_decision=is_allowed != (e.decision == "allowed"))
         case "action.finished":
             gate, finished = s.get("action.gated", e.gate), s.of["action.finished"]
-            yield dict(dangling_reference=gate.session != e.session,
-                       gate_finished=gate.decision == "refused" or any(
-                           each.gate == e.gate for each in finished))
+            yield dict(dangling_reference=gate.session != e.session, gate_finished=(
+                gate.decision == "refused" or e.gate in [each.gate for each in finished]))
         case "claim.flagged":
             step = weigh(Object(probe=e.step, outcome=Object(), expectations=[
                 Object(met=True, met_by_empty=each) for each in e.met_by_empty]))
@@ -219,27 +217,22 @@ def rules_of_kind(s, e, own, here, flag, runs):
                 already_admissible=asked & admissible(s, here, e.time, asked))
         case "claim.promotion_refused":
             is_met = bool(run.successful and run.shows)
-            yield dict(probe_digest=run.probe_digest != flag.step_digest,
-                       receipt_before_flag=run.seq <= flag.seq,
-                       promotion_refused_why=is_met == (e.why == "probe_failed"))
+            yield dict(promotion_refused_why=is_met == (e.why == "probe_failed"))
         case "claim.promoted":
             axes = [s.get("axis.recorded", each) for each in e.needs]
-            needed = [(each.seen.probe_digest, each.comparator) for each in axes]
-            needed += [(None, each.axis) for each in axes]
+            needed = {(None, each.axis) for each in axes} | {
+                (each.seen.probe_digest, each.comparator) for each in axes}
             ids = {each.claim for each in s.supports + s.of[FLAG]
                    if each.statement == flag.statement}
             yield dict(
-                probe_digest=run.probe_digest != flag.step_digest,
-                receipt_before_flag=run.seq <= flag.seq, no_expectation=not run.shows,
                 independence_not_flagged=e.independent is not None and flag.independent is None,
                 flag_needs_missing={(each.probe_digest, each.comparator or each.axis)
-                                    for each in flag.needs} - {*needed},
+                                    for each in flag.needs} - needed,
                 four_eyes=s.root.policy.four_eyes and any(
                     each.claim in ids and each.signer == e.signer for each in s.of[FLAG]))
 
 def rules_of_supports(s, e, here, runs):
-    yield dict(no_expectation=not any(each.shows for each in runs),
-               needs_missing=not e.needs and e.independent is None,
+    yield dict(needs_missing=not e.needs and e.independent is None,
                needs_contradict=e.needs and e.independent is not None)
     for run in runs:
         yield dict(receipt_not_latest=s.latest(run, e.session) is not run,
@@ -249,9 +242,9 @@ def rules_of_supports(s, e, here, runs):
         before, after = (s.latest(axis.seen, e.session, end) for end in ends)
         yield dict(dangling_reference=axis is NOTHING,
                    axis_not_in_lineage=axis.session not in here.lineage, void=axis.is_void,
-                   axis_ambient=s.ambient & {(e.session, axis.axis), (axis.session, axis.axis)},
-                   not_bracketed=before is NOTHING or after.seq < runs[-1].seq or any(
-                       verdict(s, axis, e.session, e.time, end)[0] != "held" for end in ends))
+                   axis_ambient=s.ambient & {(e.session, axis.axis), (axis.session, axis.axis)})
+        yield dict(not_bracketed=before is NOTHING or after.seq < runs[-1].seq or any(
+            verdict(s, axis, e.session, e.time, end)[0] != "held" for end in ends))
     yield dict(from_not_admissible={*e["from"]} - admissible(s, here, e.time, e["from"]))
 
 # Section 10.1: the verdict on an axis in a session, and the reason; of the past, void or not.
@@ -314,7 +307,7 @@ def failed_runs(s, support, session):
 
 def has_obstacle(s, support, session, moment):
     axes = [s.lawful[seq] for seq in support.needs]
-    reverified = [each.session for each in s.unvoided["boundary.reverified"]]
+    reverified = [e.session for e in s.of["boundary.reverified"] if not e.is_void]
     return session.seq not in (support.session, *reverified) or any(
         verdict(s, axis, session.seq, moment)[0] != "held" for axis in axes) or any(
         all(verdict(s, axis, run.session, run.time, run.seq, True)[0] == "held" for axis in axes)
