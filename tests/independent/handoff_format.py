@@ -52,22 +52,22 @@ def grammar(of):
 def fits(value, of):
     """Is a value of a type? A ValueError of LOOKS says no, too."""
     optional, many, of, least, most = MEMBER.fullmatch(of).groups()
-    if value is None:
-        return bool(optional)
+    if value is None or many and not isinstance(value, list):
+        return value is None and bool(optional)
     if many:
         keys = [each.axis or each.name or 0 if isinstance(each, dict) else each for each in value]
-        return (isinstance(value, list) and int(least or 0) <= len(value) <= int(most or 2**53)
-                and all(fits(each, of) for each in value)
-                and (many == "array" or keys == sorted(set(keys))))
+        return int(least or 0) <= len(value) <= int(most or 2**53) and all(
+            fits(each, of) for each in value) and (many == "array" or keys == sorted(set(keys)))
     if of in SHAPES:
         return isinstance(value, Object) and value.keys() <= SHAPES[of].keys() and all(
             fits(value.get(name), said) for name, said in SHAPES[of].items()) and (
             of not in ASIDE or bool(ASIDE[of](value)))
     if of in ("boolean", "object"):
         return isinstance(value, bool if of == "boolean" else Object)
-    if isinstance(grammar(of), range):
-        return type(value) is int and value in grammar(of)
-    match = grammar(of).fullmatch(value.encode()) if isinstance(value, str) else None
+    spec = grammar(of)
+    if isinstance(spec, range) or not isinstance(value, str):
+        return isinstance(spec, range) and type(value) is int and value in spec
+    match = spec.fullmatch(value.encode())
     return match is not None and all(
         LOOKS[name](text.decode()) is not None if name in LOOKS else int(text) in grammar(name)
         for name, text in match.groupdict().items() if text is not None)
@@ -84,17 +84,19 @@ def expected(probe):
 def probe_fits(it):
     kinds = [kind for kind, _ in expected(it)]
     of_value = {*kinds} & {"value=", "value~", "semver="}
-    return kinds.count("exit=") < 2 and not (it.extract == "none" and of_value) and (
-        it.argv is not None and it.argv[0] and not (it.shell and len(it.argv) > 1)
-        if it.check is None else it.argv is None and it.extract == "trim" and {*kinds} == of_value
-        and not (it.shell or it.exit_only or it.env)
-        and not (it.redact and it.check.startswith(("tcp=", "http=", "schema="))))
+    is_sound = kinds.count("exit=") < 2 and not (it.extract == "none" and of_value)
+    if it.check is None:
+        return is_sound and it.argv and it.argv[0] and not (it.shell and len(it.argv) > 1)
+    is_remote = it.check.startswith(("tcp=", "http=", "schema="))
+    return is_sound and it.argv is None and it.extract == "trim" and {*kinds} == of_value and not (
+        it.shell or it.exit_only or it.env or it.redact and is_remote)
 
 def receipt_fits(it):
     started = it.probe.check is None and it.outcome.end not in ("not_found", "not_executable")
+    shown = it.redacted if it.probe.redact else it.value
     return len(it.expectations) == len(it.probe.expect) and (it.outputs is not None) == started and (
-        it.redacted is None or it.extracted and it.probe.redact) and (
-        it.value is None or it.extracted and not it.probe.redact)
+        [it.redacted, it.value].count(None) == 1 + (shown is None)) and (
+        shown is None or it.extracted)
 
 # What sections 5.1 and 6 ask beyond the types of members, and what is named in a type.
 ASIDE = {
@@ -178,22 +180,23 @@ def signature_is_valid(key, signature, data):
 
 # Section 5.2. A version is the numbers given, and what it is compared by.
 def version_of(match):
-    *numbers, pre = match.groups()[-4:] if match else (b"1" * 20, None)
+    *numbers, pre = match.groups()[-4:]
     given, pre = [int(each) for each in numbers if each], pre.split(b".") if pre else []
-    if max(given) >= 2**64 or any(re.fullmatch(b"0[0-9]+", each) for each in pre):
-        return None
-    pre = [(0, int(each), b"") if each.isdigit() else (1, 0, each) for each in pre]
-    return given, ((given + [0, 0])[:3], not pre, pre)
+    if max(given) < 2**64 and not any(re.fullmatch(b"0[0-9]+", each) for each in pre):
+        pre = [(0, int(each), b"") if each.isdigit() else (1, 0, each) for each in pre]
+        return given, ((given + [0, 0])[:3], not pre, pre)
+    return None
 
 def meets(value, text):
     """Does the version in a value meet a requirement? A ValueError if it is none."""
     matches = [grammar("comparison").fullmatch(each) for each in re.split(b", ?", text.encode())]
-    here, *wanted = map(version_of, [grammar("version").search(value.encode()), *matches])
-    if len(text) > 256 or len(matches) > 8 or not all(matches) or not all(wanted):
+    wanted, match = [each and version_of(each) for each in matches], grammar("version").search(value.encode())
+    if len(text) > 256 or len(matches) > 8 or not all(wanted):
         raise ValueError("no requirement")
-    return here is not None and all(
-        meets_one(here[1], match[1].decode(), *each) for match, each in zip(matches, wanted)) and (
-        here[1][1] or any(least[0] == here[1][0] and not least[1] for _, least in wanted))
+    version = match and version_of(match)
+    return bool(version) and all(meets_one(version[1], each[1].decode(), *least)
+                                 for each, least in zip(matches, wanted)) and (
+        version[1][1] or (version[1][0], False) in [least[:2] for _, least in wanted])
 
 def meets_one(version, sign, given, least):
     whole, mine = len(given) == 3, version[0][:len(given)]
@@ -219,37 +222,37 @@ def is_constant_script(script):
 # Sections 5.1 and 5.4.
 def misjudges(it, member, receipt=None):
     """Is an expectation met, by a receipt or by empty output, otherwise than anyone can tell?"""
-    probe = it.probe
-    value = receipt.value if receipt else sha256() if probe.extract == "sha256" else ""
-    for (kind, given), said in zip(expected(probe), it.expectations):
-        met = False if kind == "json:" and not receipt else said[member]
+    value = receipt.value if receipt else sha256() if it.probe.extract == "sha256" else ""
+    for (kind, given), said in zip(expected(it.probe), it.expectations):
+        met = said[member]
         if kind == "exit=":
             met = not receipt or receipt.outcome == {"end": "exited", "exit": int(given)}
-        elif kind in ("value=", "semver=") and not (receipt and probe.redact):
+        elif kind in ("value=", "semver=") and not (receipt and it.probe.redact):
             met = value is not None and (value == given if kind[0] == "v" else meets(value, given))
+        elif kind == "json:" and not receipt:
+            met = False
         if met != said[member]:
             return True
     return False
 
 def weigh(it):
     """A receipt, with what it is worth."""
-    probe, end, check = it.probe, it.outcome.end, it.probe.check or ""
+    probe, end, check, all_met = it.probe, it.outcome.end, it.probe.check or "", all(
+        each.met for each in it.expectations)
+    script = "".join(each if probe.shell else f"{each}\0" for each in probe.argv or []).encode()
+    it.is_constant = not check and (is_constant_script if probe.shell else is_constant)(script)
     it.expected_exit = int(dict(expected(probe)).get("exit=", 0))
     needed = {"tcp": "reachable", "http": "reachable", "schema": "valid"}.get(check.split("=")[0])
     it.finished = end in ("exited", "checked")
-    it.successful = it.extracted and needed in (None, it.value) and it.outcome == (
-        {"end": "checked"} if check else {"end": "exited", "exit": it.expected_exit}) and all(
-        each.met for each in it.expectations)
-    script = "" if check else "".join(each if probe.shell else f"{each}\0" for each in probe.argv)
-    it.is_constant = not check and (
-        is_constant_script if probe.shell else is_constant)(script.encode())
+    it.successful = it.extracted and needed in (None, it.value) and all_met and it.outcome == (
+        {"end": "checked"} if check else {"end": "exited", "exit": it.expected_exit})
     it.shows = not it.is_constant and (probe.exit_only or check[:8] not in ("", "env-set=") or any(
         kind != "exit=" and said.met and not said.met_by_empty
         for (kind, _), said in zip(expected(probe), it.expectations)))
+    is_empty = it.value is None and it.redacted is None
     it.contradicts = (
         end in ("exited signaled not_found not_executable" if check else "checked failed").split()
-        or it.extracted and not (it.finished and (probe.extract == "none") == (
-            it.value is None and it.redacted is None))
+        or it.extracted and not (it.finished and (probe.extract == "none") == is_empty)
         or it.compared != [] and it.redacted is None or check and it.executable is not None
         or misjudges(it, "met_by_empty") or misjudges(it, "met", it)
         or not it.finished and any(each.met for each in it.expectations))
@@ -261,6 +264,6 @@ def satisfies(value, comparator, receipt):
     if value is None or kind == "semver":
         return value is not None and meets(value, given)
     if kind == "present":
-        is_check = (receipt.probe.check or "").startswith("env-set=")
-        return value == "set" if is_check else value.strip(" \t\n\v\f\r") != ""
+        return value == "set" if (receipt.probe.check or "").startswith("env-set=") else (
+            value.strip(" \t\n\v\f\r") != "")
     return value in (given.split(",") if given else [receipt.value])

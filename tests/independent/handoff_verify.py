@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""A second verifier of handoff ledgers, written from ledger-format.md alone: see README.md. It says
-what it makes of a ledger file or an export, or answers requests, a line each. It exits 0 (verified),
-2 (usage), 3 (self_consistent, undetermined, incomplete, empty), 4 (tampered, unlawful), 5 (error).
-"""
+"""A second verifier of handoff ledgers, written from ledger-format.md alone: see README.md. Exits
+0 (verified), 2 (usage), 3 (self_consistent, undetermined, incomplete, empty), 4 (tampered, unlawful)
+or 5 (error)."""
 import json
 import sqlite3
 import sys
@@ -17,8 +16,7 @@ from handoff_format import public_key, read_event, satisfies, sha256, signature_
 
 SUPPORT, FLAG, ENDLESS = ("claim.verified", "claim.promoted"), "claim.flagged", float("inf")
 SUPPORTS_MAX, WEIGHT_MAX, SEALS_MAX = 8, 2048, 8
-NOTHING = Object(  # in place of an event that is not there
-    body=Object(), end=Object(), seen=Object(), policy=Object(), lineage=(), roles=())
+NOTHING = Object(seen=Object(), policy=Object(), lineage=(), roles=())  # in place of no event
 
 def first(groups):
     """The name of the first check that applies, in groups of named checks; or none."""
@@ -38,14 +36,12 @@ class Ledger:
         if broken:
             self.refused += [] if self.undetermined else [(e, broken)]
             return
-        e.end, e.seen = Object(), self.get("probe.receipt", e.receipt)
+        e.seen = self.get("probe.receipt", e.receipt)
         e.statement = e.statement or self.get(FLAG, e.flag).statement
         e.bound = {each: self.statement.get(each) for each in e.get("from", [])}
         e.lineage = {e.seq}.union(*(self.lawful[each].lineage for each in e.inherits or []))
         if e.kind == "ledger.opened":
             e.key, e.label, e.roles = e.signer, e.name, ["admin", "recorder"]
-        if e.kind in ("session.sealed", "session.abandoned"):
-            self.lawful[e.session or e.body.session].end = e
         self.undetermined = max(e.rules or 1, e.body.v or 1) > 1
         self.lawful[e.seq] = e
         self.look()
@@ -60,8 +56,10 @@ class Ledger:
                 since(self.revoked.get(e.signer, NOTHING)) <= e.seq
                 or any(self.lawful.get(each, NOTHING).is_void for each in cited))
             self.of[e.kind].append(e)
-        self.root = [NOTHING, *self.of["ledger.opened"]][-1]
+        self.root = [*self.of["ledger.opened"], NOTHING][0]
         self.keys = {e.key: e for e in self.of["ledger.opened"] + self.of["key.authorized"]}
+        self.sealed = {e.session: e for e in self.of["session.sealed"]}
+        self.ended = self.sealed | {e.body.session: e for e in self.of["session.abandoned"]}
         self.supports = [e for e in events if e.kind in SUPPORT]
         flags = {e.claim: e for e in self.of[FLAG] if not e.is_void}
         gone = {(e.claim, e.flag) for e in self.of["claim.discarded"] if not e.is_void}
@@ -114,8 +112,10 @@ def rules(s, e):
     yield dict(session=is_bare or ("own" if e.session else "none") not in sessions,
                session_unknown=e.session and here is NOTHING,
                session_key=e.session and here.signer != e.signer,
-               session_ended=here.end.kind and kind != "action.finished",
-               root_only=not by_root and (signer == "the root" or "admin" in (e.roles or ())))
+               session_ended=here.seq in s.ended and kind != "action.finished",
+               root_only=not by_root and (signer == "the root" or "admin" in (e.roles or ())),
+               upgrade_lowers=kind == "ledger.upgraded" and e.rules == e.body.v == 1,
+               acknowledges_ahead=kind == "event.acknowledged" and e.up_to >= e.seq)
     if e.flag is not None:
         is_its = flag.statement == (e.statement or s.statement.get(e.claim))
         yield dict(dangling_reference=flag is NOTHING,
@@ -145,10 +145,6 @@ def rules(s, e):
 
 def rules_of_kind(s, e, own, by_root, here, flag, run):
     match e.kind:
-        case "ledger.upgraded":
-            yield dict(upgrade_lowers=e.rules == e.body.v == 1)
-        case "event.acknowledged":
-            yield dict(acknowledges_ahead=e.up_to >= e.seq)
         case "key.authorized":
             yield dict(key_already_authorized=e.key in s.keys, key_weak=not public_key(e.key),
                        label_in_use=e.label in [each.label for each in s.keys.values()])
@@ -161,11 +157,11 @@ def rules_of_kind(s, e, own, by_root, here, flag, run):
         case "session.opened":
             for each in (s.get("session.opened", seq) for seq in e.inherits):
                 yield dict(session_unknown=each is NOTHING,
-                           inherits_unsealed=each.end.kind != "session.sealed")
+                           inherits_unsealed=each.seq not in s.sealed)
         case "session.abandoned":
             of = s.get("session.opened", e.body.session)
             yield dict(session_unknown=of is NOTHING, session_key=of.signer != e.signer
-                       and "admin" not in own.roles, session_ended=of.end.kind)
+                       and "admin" not in own.roles, session_ended=of.seq in s.ended)
         case "session.sealed":
             said = {each.kind for each in s.lawful.values() if each.session == e.session}
             wrong = [each.session for each, rule in s.refused if rule == "boundary"]
@@ -244,7 +240,7 @@ def rules_of_supports(s, e, here, runs):
                    axis_not_in_lineage=axis.session not in here.lineage, void=axis.is_void,
                    axis_ambient=s.ambient & {(e.session, axis.axis), (axis.session, axis.axis)})
         yield dict(not_bracketed=before is NOTHING or after.seq < runs[-1].seq or any(
-            verdict(s, axis, e.session, e.time, end)[0] != "held" for end in ends))
+            verdict(s, axis, e.session, e.time, end)[1] for end in ends))
     yield dict(from_not_admissible={*e["from"]} - admissible(s, here, e.time, e["from"]))
 
 # Section 10.1: the verdict on an axis in a session, and the reason; of the past, void or not.
@@ -256,13 +252,12 @@ def verdict(s, axis, session, moment, up_to=ENDLESS, past=False):
 
 def reasons(s, axis, session, moment, up_to, past):
     run = said = s.latest(axis.seen, session, up_to)
-    value, outcome, probe = run.value, run.outcome or Object(), run.probe or Object()
+    value, outcome, probe = run.value, run.outcome or NOTHING, run.probe or NOTHING
     if run is NOTHING:
         said, entry = next(((each, entry) for each in reversed(s.of["boundary.reverified"])
-                            for entry in each.entries
-                            if entry.axis == axis.seq and each.session == session
-                            and each.seq <= up_to and (past or not each.is_void)),
-                           (NOTHING, Object()))
+                            for entry in each.entries if (each.session, entry.axis) == (
+                                session, axis.seq) and each.seq <= up_to and (
+                                past or not each.is_void)), (NOTHING, NOTHING))
         value = entry.asserted
         yield {"not_probed": said is NOTHING or entry.receipt is not None,
                entry.unverifiable: value is None,
@@ -279,9 +274,8 @@ def reasons(s, axis, session, moment, up_to, past):
         results.get(axis.seq) == "different" if probe.redact
         else not satisfies(value, axis.comparator, axis.seen)))
 
-# Section 10.2.
+# Section 10.2: what a session may act on at a moment, if it asks of these claims at once.
 def admissible(s, session, moment, claims):
-    """What a session may act on at a moment, if it asks of these claims at once."""
     claims, supports, found = [*claims], [], set()
     for claim in claims:  # which grows
         counting = [each for each in s.supports if each.claim == claim and not each.is_void
@@ -290,9 +284,8 @@ def admissible(s, session, moment, claims):
                     and each.bound == {one: s.statement.get(one) for one in each["from"]}]
         supports += counting[-SUPPORTS_MAX:]
         claims += {one for each in counting[-SUPPORTS_MAX:] for one in each["from"]} - {*claims}
-    weight = sum(
-        1 + len(each.receipts) + len(each.needs) + len(each["from"])
-        + len(failed_runs(s, each, session)) * (1 + len(each.needs)) for each in supports)
+    weight = sum(1 + len(each.receipts) + len(each.needs) + len(each["from"])
+                 + len(failed_runs(s, each, session)) * (1 + len(each.needs)) for each in supports)
     if weight > WEIGHT_MAX or s.undetermined or session.signer in s.revoked:
         return found
     left = [each for each in supports if not has_obstacle(s, each, session, moment)]
@@ -302,15 +295,15 @@ def admissible(s, session, moment, claims):
 
 def failed_runs(s, support, session):
     runs = [s.latest(s.lawful[seq], each) for each in session.lineage for seq in support.receipts]
-    return {run.seq: run for run in runs if run.kind and run.finished and not run.successful
+    return {run.seq: run for run in runs if run.finished and not run.successful
             and run.seq > support.seq}.values()
 
 def has_obstacle(s, support, session, moment):
     axes = [s.lawful[seq] for seq in support.needs]
     reverified = [e.session for e in s.of["boundary.reverified"] if not e.is_void]
     return session.seq not in (support.session, *reverified) or any(
-        verdict(s, axis, session.seq, moment)[0] != "held" for axis in axes) or any(
-        all(verdict(s, axis, run.session, run.time, run.seq, True)[0] == "held" for axis in axes)
+        verdict(s, axis, session.seq, moment)[1] for axis in axes) or any(
+        not any(verdict(s, axis, run.session, run.time, run.seq, True)[1] for axis in axes)
         for run in failed_runs(s, support, session))
 
 # Section 10.3.
@@ -318,7 +311,7 @@ def state_of(s, claim, lineage):
     anywhere = [each for each in s.supports + s.of[FLAG] if each.claim == claim]
     said = [each for each in anywhere if each.session in lineage]
     flags = [each for each in said if each.kind == FLAG]
-    stated = [each for each in said if each.kind != FLAG and not each.is_void
+    stated = [each for each in said if each.kind in SUPPORT and not each.is_void
               and each.statement == s.statement[claim]]
     return first([dict(
         verified_invariant=any(each.seq > s.retracted.get(claim, -1) for each in stated),
@@ -327,16 +320,15 @@ def state_of(s, claim, lineage):
         void=any(each.is_void for each in said) or len(stated) + len(flags) < len(said),
         discarded=flags or any(each.claim == claim and each.session in lineage | {0}
                                for each in s.of["claim.discarded"]),
-        unsealed=any(s.lawful[each.session].end.kind != "session.sealed" for each in anywhere),
-        unknown=True)])
+        unsealed=any(each.session not in s.sealed for each in anywhere), unknown=True)])
 
 def report(s, session, event):
     """What a session comes to at an event."""
-    axes = [each for each in s.of["axis.recorded"] if each.session in session.lineage]
-    verdicts = [verdict(s, each, session.seq, event.time) for each in axes]
+    axes = [(each, *verdict(s, each, session.seq, event.time)) for each in s.of["axis.recorded"]
+            if each.session in session.lineage]
     return {"session": session.seq, "at": event.seq,
             "axes": [{"axis": axis.axis, "seq": axis.seq, "verdict": verdict, "reason": reason}
-                     for axis, (verdict, reason) in zip(axes, verdicts)],
+                     for axis, verdict, reason in axes],
             "admissible": [each for each in sorted(s.spoken)
                            if each in admissible(s, session, event.time, [each])],
             "claims": [{"claim": each, "state": state_of(s, each, session.lineage)}
@@ -350,8 +342,7 @@ def boundary(s, session):
 
 def bound(s, e):
     if e.kind in SUPPORT:
-        names = e.body.keys() - {"receipt"} | {"receipts", "seq", "statement"}
-        return {name: e[name] for name in names}
+        return {each: e[each] for each in {*e.body, "receipts", "seq", "statement"} - {"receipt"}}
     if e.kind != "axis.recorded":
         return {"body": e.body, "seq": e.seq}
     needing = {each.claim for each in s.supports if each.session == e.session
@@ -364,19 +355,18 @@ def walk(records, known):
     events, leaves, faults, due, leaf = [], {}, [], 0, "0" * 64
     for at, record in records:
         event, fault = read_event(record[64:])
-        found = {fault: fault}
-        if not 65 <= len(record) <= 65_535:
-            found = {"length": True}
-        elif event and not fault:
+        found = {"length": not 65 <= len(record) <= 65_535} | {fault: fault}
+        if not first([found]):
             is_sound = public_key(event.signer) is not None
             found = dict(seq=not due == at == event.seq, link=event.prev != leaf,
                          genesis=at == 0 and (event.kind, event.v) != ("ledger.opened", 1),
                          key=not is_sound, signature=is_sound and not signature_is_valid(
                              event.signer, record[:64], record[64:]))
-        faults += [(due if name == "seq" else at, name) for name, is_so in found.items() if is_so]
+        told = [(due if name == "seq" else at, name) for name, is_so in found.items() if is_so]
+        faults += told[:1] if fault else told
         events += [] if faults else [event]
-        leaves[at], due = sha256(b"\0", record), at + 1
-        leaf = leaves[at]
+        leaf, due = sha256(b"\0", record), at + 1
+        leaves[at] = leaf
     faults += [(seq, "replaced" if seq in leaves else "missing")
                for seq, leaf in sorted(known.items()) if leaves.get(seq) != leaf]
     return events, [*leaves.values()][:len(events)], faults
@@ -408,8 +398,8 @@ def read_export(data):
     return records, captures, faults, not is_whole or rest != b""
 
 # Section 13: SQLite reads a copy in memory.
-ROWS = """SELECT type, name, tbl_name, sql, typeof(rootpage), min(rootpage, 2) FROM sqlite_schema
-          ORDER BY name"""
+ROWS = ("SELECT type, name, tbl_name, sql, typeof(rootpage), min(rootpage, 2) FROM sqlite_schema "
+        "ORDER BY name")
 
 def connect():
     database = sqlite3.connect(":memory:")
@@ -449,13 +439,13 @@ def read_sqlite(data):
 
 # Section 12.
 def wrong_captures(events, captures):
-    for e in events:
-        for each in [*(stream.kept for stream in (e.outputs or {}).values()), e.redacted]:
-            salt, there = captures.get(each.commitment.encode(), (None, None)) if each else [None] * 2
-            if salt is not None and each.salt_digest not in (None, sha256(salt)) or (
-                    there is not None and (sha256(salt, there), len(there)) != (
-                        each.commitment, each.get("length", len(there)))):
-                yield each.commitment
+    kept = [stream.kept for e in events for stream in (e.outputs or {}).values()]
+    for each in kept + [e.redacted for e in events if e.redacted]:
+        salt, there = captures.get(each.commitment.encode(), (None, None))
+        if salt is not None and each.salt_digest not in (None, sha256(salt)) or (
+                there is not None and (sha256(salt, there), len(there)) != (
+                    each.commitment, each.get("length", len(there)))):
+            yield each.commitment
 
 def verify(path, root=None, expect=None, at=None, known=None, sessions=True, **_):
     path, known = Path(path), {int(seq): leaf for seq, leaf in (known or {}).items()}
@@ -475,9 +465,9 @@ def verify(path, root=None, expect=None, at=None, known=None, sessions=True, **_
     s, reports = Ledger(), []
     for e in events:
         s.take(e)
-        ends = [e, {}] if e is events[-1] else [e]
-        reports += [report(s, each, e) for each in s.of["session.opened"]
-                    if sessions and (each.end in ends if at is None else e.seq == at)]
+        ends = [e, None] if e is events[-1] else [e]
+        reports += [report(s, each, e) for each in s.of["session.opened"] if sessions and (
+            s.ended.get(each.seq) in ends if at is None else e.seq == at)]
     acknowledged = max((each.up_to for each in s.of["event.acknowledged"]), default=-1)
     return {
         "result": first([dict(
@@ -494,7 +484,7 @@ def verify(path, root=None, expect=None, at=None, known=None, sessions=True, **_
 def answer(request):
     """What `verify` says of a request, or that it cannot be read, or is no ledger."""
     try:
-        return verify(**(json.loads(request) if isinstance(request, str) else request))
+        return verify(**json.loads(request))
     except Exception as error:
         return {"result": "error", "error": repr(error), "events": 0, "ledger": None, "head": None,
                 "faults": [], "refused": [], "voided": [], "sessions": []}
@@ -505,14 +495,12 @@ def main():
             print(json.dumps(answer(line)), flush=True)
         return 0
     arguments = ArgumentParser(description=__doc__)
-    arguments.add_argument("path")
-    arguments.add_argument("--trust", dest="root")
-    arguments.add_argument("--expect")
-    arguments.add_argument("--at", type=int)
-    arguments.add_argument("--json", action="store_true")
-    options = arguments.parse_args()
-    told = answer(vars(options))
-    print(json.dumps(told, indent=None if options.json else 1))
+    for name, more in (("path", {}), ("--trust", {"dest": "root"}), ("--expect", {}),
+                       ("--at", {"type": int}), ("--json", {"action": "store_true"})):
+        arguments.add_argument(name, **more)
+    options = vars(arguments.parse_args())
+    told = answer(json.dumps(options))
+    print(json.dumps(told, indent=None if options["json"] else 1))
     return {"verified": 0, "tampered": 4, "unlawful": 4, "error": 5}.get(told["result"], 3)
 
 if __name__ == "__main__":
