@@ -45,8 +45,9 @@ def grammar(of):
         return range(int(span[1]), int(span[2]) + 1)
     for name in re.findall("(?<!P)<([a-z]+)>", spec):
         inner = grammar(name)
-        spec = spec.replace(f"<{name}>", f"(?P<{name}>0|[1-9][0-9]*)" if isinstance(inner, range)
-                            else f"(?:{inner.pattern.decode()})")
+        inner = f"(?P<{name}>0|[1-9][0-9]*)" if isinstance(inner, range) else (
+            f"(?:{inner.pattern.decode()})")
+        spec = spec.replace(f"<{name}>", inner)
     return re.compile(spec.encode(), re.DOTALL)
 
 def fits(value, of):
@@ -73,10 +74,10 @@ def fits(value, of):
         for name, text in match.groupdict().items() if text is not None)
 
 def time_of(text):
-    """Milliseconds. Python has no year 0; the calendar is the same 400 years later."""
-    year, *rest, milliseconds = map(int, re.findall("[0-9]+", text))
-    since = datetime(2000 + year % 400, *rest) - datetime(2000, 1, 1)
-    return (since + timedelta(year // 400 * 146_097)) // timedelta(milliseconds=1) + milliseconds
+    """Milliseconds. Python has no year 0; it is as the year 400, 146,097 days before."""
+    year, days = ("0400", 146_097) if text[:4] == "0000" else (text[:4], 0)
+    since = datetime.fromisoformat(year + text[4:-1]) - datetime(1, 1, 1) - timedelta(days)
+    return since // timedelta(milliseconds=1)
 
 def expected(probe):
     return [re.match("(?s)([a-z]+.)(.*)", each).groups() for each in probe.expect]
@@ -93,10 +94,9 @@ def probe_fits(it):
 
 def receipt_fits(it):
     started = it.probe.check is None and it.outcome.end not in ("not_found", "not_executable")
-    shown = it.redacted if it.probe.redact else it.value
-    return len(it.expectations) == len(it.probe.expect) and (it.outputs is not None) == started and (
-        [it.redacted, it.value].count(None) == 1 + (shown is None)) and (
-        shown is None or it.extracted)
+    shown, hidden = (it.redacted, it.value) if it.probe.redact else (it.value, it.redacted)
+    return len(it.expectations) == len(it.probe.expect) and hidden is None and (
+        shown is None or it.extracted) and started == (it.outputs is not None)
 
 # What sections 5.1 and 6 ask beyond the types of members, and what is named in a type.
 ASIDE = {
@@ -110,8 +110,10 @@ LOOKS = {"time": time_of, "ipv6": IPv6Address, "requirement": lambda text: meets
          "item": str}
 
 # Section 3: canonical form. A member twice is as good as a fraction, which no type has.
-READER = json.JSONDecoder(object_pairs_hook=lambda pairs: Object(pairs) if len(
-    dict(pairs)) == len(pairs) else 0.5)
+def read_members(pairs):
+    return Object(pairs) if len(dict(pairs)) == len(pairs) else 0.5
+
+READER = json.JSONDecoder(object_pairs_hook=read_members)
 WRITER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 def depth(value):
@@ -180,32 +182,32 @@ def signature_is_valid(key, signature, data):
 
 # Section 5.2. A version is the numbers given, and what it is compared by.
 def version_of(match):
-    *numbers, pre = match.groups()[-4:]
+    *numbers, pre = match.groups()[-4:] if match else (b"9" * 20, None)
     given, pre = [int(each) for each in numbers if each], pre.split(b".") if pre else []
-    if max(given) < 2**64 and not any(re.fullmatch(b"0[0-9]+", each) for each in pre):
-        pre = [(0, int(each), b"") if each.isdigit() else (1, 0, each) for each in pre]
-        return given, ((given + [0, 0])[:3], not pre, pre)
-    return None
+    if max(given) >= 2**64 or any(re.fullmatch(b"0[0-9]+", each) for each in pre):
+        return None
+    pre = [(0, int(each), b"") if each.isdigit() else (1, 0, each) for each in pre]
+    return given, ((given + [0, 0])[:3], not pre, pre)
 
 def meets(value, text):
     """Does the version in a value meet a requirement? A ValueError if it is none."""
     matches = [grammar("comparison").fullmatch(each) for each in re.split(b", ?", text.encode())]
-    wanted, match = [each and version_of(each) for each in matches], grammar("version").search(value.encode())
+    here, *wanted = map(version_of, [grammar("version").search(value.encode()), *matches])
     if len(text) > 256 or len(matches) > 8 or not all(wanted):
         raise ValueError("no requirement")
-    version = match and version_of(match)
-    return bool(version) and all(meets_one(version[1], each[1].decode(), *least)
-                                 for each, least in zip(matches, wanted)) and (
-        version[1][1] or (version[1][0], False) in [least[:2] for _, least in wanted])
+    return here is not None and all(meets_one(here[1], each[1].decode(), *least)
+                                    for each, least in zip(matches, wanted)) and (
+        here[1][1] or (here[1][0], False) in [least[:2] for _, least in wanted])
 
 def meets_one(version, sign, given, least):
-    whole, mine = len(given) == 3, version[0][:len(given)]
-    a, b = (version, least) if whole else (mine, given)
+    mine, is_whole = version[0][:len(given)], len(given) == 3
+    here, there = (version, least) if is_whole else (mine, given)
     if sign in "~^":
         same = 2 if sign == "~" else [*map(bool, given), True].index(True) + 1
-        return mine[:same] == given[:same] and (a >= b if whole or sign == "^" else version[1])
+        return mine[:same] == given[:same] and here >= there and (
+            is_whole or sign == "^" or version[1])
     is_equal = "=" in sign and mine == given and version[2] == least[2]
-    return is_equal or ">" in sign and a > b or "<" in sign and a < b
+    return is_equal or ">" in sign and here > there or "<" in sign and here < there
 
 # Section 5.3.
 def is_constant(words):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A second verifier of handoff ledgers, written from ledger-format.md alone: see README.md. Exits
-0 (verified), 2 (usage), 3 (self_consistent, undetermined, incomplete, empty), 4 (tampered, unlawful)
+"""A second verifier of handoff ledgers, written from ledger-format.md alone: see README.md. Exits 0
+(verified), 2 (usage), 3 (self_consistent, undetermined, incomplete, empty), 4 (tampered, unlawful),
 or 5 (error)."""
 import json
 import sqlite3
@@ -265,7 +265,7 @@ def reasons(s, axis, session, moment, up_to, past):
     yield dict(void=run.is_void and not past, future=said.time > moment + 300_000,
                stale=said.time < moment - (axis.max_age_ms or 43_200_000))
     yield {outcome.end: run.kind and not run.finished, "unparsable": run.extracted is False,
-           "unreachable": (probe.check or "").startswith(("tcp=", "http=")) and value != "reachable",
+           "unreachable": (probe.check or "")[:4] in ("tcp=", "http") and value != "reachable",
            "unexpected_exit": outcome.end == "exited" and outcome.exit != run.expected_exit,
            "expectation_unmet": run.kind and not run.successful}
     results = {each.axis: each.result for each in run.compared or []}
