@@ -106,8 +106,7 @@ ASIDE = {
     "entry": lambda it: [it.asserted, it.receipt, it.unverifiable].count(None) == 2,
     "claim.flagged": lambda it: len(it.met_by_empty) == len(it.step.expect),
     "claim.discarded": lambda it: {it.flag is None, it.reason is None} == {it.why != "withdrawn"}}
-LOOKS = {"time": time_of, "ipv6": IPv6Address, "requirement": lambda text: meets("", text),
-         "item": str}
+LOOKS = {"time": time_of, "ipv6": IPv6Address, "requirement": lambda text: meets("", text)}
 
 # Section 3: canonical form. A member twice is as good as a fraction, which no type has.
 def read_members(pairs):
@@ -128,16 +127,15 @@ def read_event(data):
     """The event in these bytes, or none, and the fault that they have, or none."""
     try:
         it = READER.decode(data.decode())
-        is_known, is_deep = it.v == 1 and it.kind in KINDS, depth(it) > 33
-        is_event = fits(it, "envelope") and (fits(it.body, it.kind) if is_known else not is_deep)
-        is_same = WRITER.encode(it).encode() == data and not is_deep  # a null is deep, too
+        is_known, is_deep = it.v == 1 and it.kind in KINDS, depth(it) > 33  # as a null is
+        if not fits(it, "envelope") or not (fits(it.body, it.kind) if is_known else not is_deep):
+            return None, "malformed"
+        is_same = WRITER.encode(it).encode() == data and not is_deep
+        body = it.body if is_known else Object()
+        own = {"signer": it.key, "key": body.key, "time": time_of(it.time)}
+        return Object(body | it | own), None if is_same else "not_canonical"
     except (ValueError, RecursionError, AttributeError, TypeError):
-        is_event = False
-    if not is_event:
         return None, "malformed"
-    body = it.body if is_known else Object()
-    own = {"signer": it.key, "key": body.key, "time": time_of(it.time)}
-    return Object(body | it | own), None if is_same else "not_canonical"
 
 # Section 4.
 def sha256(*parts):
@@ -243,9 +241,9 @@ def weigh(it):
         each.met for each in it.expectations)
     script = "".join(each if probe.shell else f"{each}\0" for each in probe.argv or []).encode()
     it.is_constant = not check and (is_constant_script if probe.shell else is_constant)(script)
-    it.expected_exit = int(dict(expected(probe)).get("exit=", 0))
+    it.finished, exits = end in ("exited", "checked"), dict(expected(probe))
+    it.expected_exit = int(exits.get("exit=", 0))
     needed = {"tcp": "reachable", "http": "reachable", "schema": "valid"}.get(check.split("=")[0])
-    it.finished = end in ("exited", "checked")
     it.successful = it.extracted and needed in (None, it.value) and all_met and it.outcome == (
         {"end": "checked"} if check else {"end": "exited", "exit": it.expected_exit})
     it.shows = not it.is_constant and (probe.exit_only or check[:8] not in ("", "env-set=") or any(

@@ -56,6 +56,7 @@ class Ledger:
                 since(self.revoked.get(e.signer, NOTHING)) <= e.seq
                 or any(self.lawful.get(each, NOTHING).is_void for each in cited))
             self.of[e.kind].append(e)
+            self.of[e.kind, e.session, e.probe_digest].append(e)
         self.root = [*self.of["ledger.opened"], NOTHING][0]
         self.keys = {e.key: e for e in self.of["ledger.opened"] + self.of["key.authorized"]}
         self.sealed = {e.session: e for e in self.of["session.sealed"]}
@@ -79,9 +80,8 @@ class Ledger:
 
     def latest(self, like, session, up_to=ENDLESS):
         """The latest receipt in a session of the probe of another one."""
-        wanted = session, like.probe_digest
-        return next((each for each in reversed(self.of["probe.receipt"]) if each.seq <= up_to
-                     and (each.session, each.probe_digest) == wanted), NOTHING)
+        runs = reversed(self.of["probe.receipt", session, like.probe_digest])
+        return next((run for run in runs if run.seq <= up_to), NOTHING)
 
     def resolve(self, name, session):
         """(Probe digest, comparator) of what an axis name may mean; several if it is ambiguous."""
@@ -99,9 +99,9 @@ def since(revocation):
 # Section 9: the rules that an event is judged by, in order, each with whether it is broken.
 def rules(s, e):
     kind, (sessions, roles, signer) = e.kind, KINDS.get(e.kind, ([], [""], ""))
-    own, by_root = s.keys.get(e.signer, NOTHING), e.signer == s.root.signer
-    here, flag = s.get("session.opened", e.session), s.get(FLAG, e.flag)
-    runs, is_discard = [s.get("probe.receipt", each) for each in e.receipts], "discard" in kind
+    own, here = s.keys.get(e.signer, NOTHING), s.get("session.opened", e.session)
+    flag, runs = s.get(FLAG, e.flag), [s.get("probe.receipt", each) for each in e.receipts]
+    is_discard, by_root = kind == "claim.discarded", e.signer == s.root.signer
     if kind == "ledger.opened":
         yield dict(already_opened=s.root.kind or e.seq != 0)
     else:
@@ -115,7 +115,8 @@ def rules(s, e):
                session_ended=here.seq in s.ended and kind != "action.finished",
                root_only=not by_root and (signer == "the root" or "admin" in (e.roles or ())),
                upgrade_lowers=kind == "ledger.upgraded" and e.rules == e.body.v == 1,
-               acknowledges_ahead=kind == "event.acknowledged" and e.up_to >= e.seq)
+               acknowledges_ahead=kind == "event.acknowledged" and e.up_to >= e.seq,
+               claim_unknown=kind == "claim.retracted" and {*e.claims} - s.spoken)
     if e.flag is not None:
         is_its = flag.statement == (e.statement or s.statement.get(e.claim))
         yield dict(dangling_reference=flag is NOTHING,
@@ -128,8 +129,6 @@ def rules(s, e):
         yield dict(statement_changed=s.statement.get(e.claim, e.statement) != e.statement,
                    open_flag=any(e.claim == each.claim or e.statement == each.statement
                                  for each in flags))
-    if kind == "claim.retracted":
-        yield dict(claim_unknown={*e.claims} - s.spoken)
     for run in runs:
         yield dict(dangling_reference=run is NOTHING, receipt_session=run.session != e.session)
         if kind in ("axis.recorded", *SUPPORT):
@@ -140,8 +139,22 @@ def rules(s, e):
                        receipt_before_flag=run.seq <= flag.seq)
     yield dict(no_expectation=kind in SUPPORT and not any(each.shows for each in runs))
     yield from rules_of_kind(s, e, own, by_root, here, flag, [*runs, NOTHING][0])
-    if kind in SUPPORT:
-        yield from rules_of_supports(s, e, here, runs)
+    if kind not in SUPPORT:
+        return
+    yield dict(needs_missing=not e.needs and e.independent is None,
+               needs_contradict=e.needs and e.independent is not None)
+    for run in runs:
+        yield dict(receipt_not_latest=s.latest(run, e.session) is not run,
+                   receipt_before_retraction=s.retracted.get(e.claim, -1) > run.seq)
+    for axis in (s.get("axis.recorded", seq) for seq in e.needs):
+        yield dict(dangling_reference=axis is NOTHING,
+                   axis_not_in_lineage=axis.session not in here.lineage, void=axis.is_void,
+                   axis_ambient=s.ambient & {(e.session, axis.axis), (axis.session, axis.axis)})
+        ends = runs[0].seq, ENDLESS
+        before, after = (s.latest(axis.seen, e.session, end) for end in ends)
+        yield dict(not_bracketed=before is NOTHING or after.seq < runs[-1].seq or any(
+            verdict(s, axis, e.session, e.time, end)[1] for end in ends))
+    yield dict(from_not_admissible={*e["from"]} - admissible(s, here, e.time, e["from"]))
 
 def rules_of_kind(s, e, own, by_root, here, flag, run):
     match e.kind:
@@ -212,8 +225,8 @@ def rules_of_kind(s, e, own, by_root, here, flag, run):
                                for each in e.needs),
                 already_admissible=asked & admissible(s, here, e.time, asked))
         case "claim.promotion_refused":
-            is_met = bool(run.successful and run.shows)
-            yield dict(promotion_refused_why=is_met == (e.why == "probe_failed"))
+            is_failed = not (run.successful and run.shows)
+            yield dict(promotion_refused_why=is_failed != (e.why == "probe_failed"))
         case "claim.promoted":
             axes = [s.get("axis.recorded", each) for each in e.needs]
             needed = {(None, each.axis) for each in axes} | {
@@ -226,22 +239,6 @@ def rules_of_kind(s, e, own, by_root, here, flag, run):
                                     for each in flag.needs} - needed,
                 four_eyes=s.root.policy.four_eyes and any(
                     each.claim in ids and each.signer == e.signer for each in s.of[FLAG]))
-
-def rules_of_supports(s, e, here, runs):
-    yield dict(needs_missing=not e.needs and e.independent is None,
-               needs_contradict=e.needs and e.independent is not None)
-    for run in runs:
-        yield dict(receipt_not_latest=s.latest(run, e.session) is not run,
-                   receipt_before_retraction=s.retracted.get(e.claim, -1) > run.seq)
-    for axis in (s.get("axis.recorded", seq) for seq in e.needs):
-        ends = runs[0].seq, ENDLESS
-        before, after = (s.latest(axis.seen, e.session, end) for end in ends)
-        yield dict(dangling_reference=axis is NOTHING,
-                   axis_not_in_lineage=axis.session not in here.lineage, void=axis.is_void,
-                   axis_ambient=s.ambient & {(e.session, axis.axis), (axis.session, axis.axis)})
-        yield dict(not_bracketed=before is NOTHING or after.seq < runs[-1].seq or any(
-            verdict(s, axis, e.session, e.time, end)[1] for end in ends))
-    yield dict(from_not_admissible={*e["from"]} - admissible(s, here, e.time, e["from"]))
 
 # Section 10.1: the verdict on an axis in a session, and the reason; of the past, void or not.
 def verdict(s, axis, session, moment, up_to=ENDLESS, past=False):
@@ -379,16 +376,15 @@ def read_export(data):
     if lines and (not header or int(header["head"]) != count - 1):
         raise ValueError("no header of an export")
     records, captures = [], {}
-    for line in lines[1:]:
-        is_event = len(records) < count
-        match = grammar("eventline" if is_event else "captureline").fullmatch(line)
+    for at, line in enumerate(lines[1:]):
+        match = grammar("eventline" if at < count else "captureline").fullmatch(line)
         kept = match and match["base64"] and b64decode(match["base64"])
         if not match or len(line) >= 87_640 or line.decode(errors="ignore").encode() != line or (
-                not is_event and match["of"] <= max(captures, default=b"")
+                at >= count and match["of"] <= max(captures, default=b"")
                 or len(kept or b"") > 65_536):
             return records, captures, [(len(records), "export_line")], False
-        if is_event:
-            records.append((len(records), kept + match["event"]))
+        if at < count:
+            records.append((at, kept + match["event"]))
         else:
             captures[match["of"]] = bytes.fromhex(match["salt"].decode()), kept
     ends = [sha256(b"\0", record).encode() for _, record in records[:1] + records[-1:]]
@@ -412,8 +408,8 @@ with connect() as database:
     SCHEMA = database.execute(ROWS).fetchall()
 
 def read_sqlite(data):
-    page, pages, version = (
-        int.from_bytes(data[at:end], "big") for at, end in ((16, 18), (28, 32), (60, 64)))
+    page, pages, version = (int.from_bytes(data[at:at + size], "big")
+                            for at, size in ((16, 2), (28, 4), (60, 4)))
     page, records, captures = 65_536 if page == 1 else page, [], {}
     if len(data) < 100 or data[:16] + data[68:72] != b"SQLite format 3\0hndf" or version > 1:
         raise ValueError("no ledger file, or newer than this text")
