@@ -49,11 +49,12 @@ class Ledger:
     def look(self):
         """What the rules ask of a state."""
         self.of, events = defaultdict(list), self.lawful.values()
-        self.revoked = {e.key: e for e in events if e.kind == "key.revoked"}
+        self.revoked = {e.key: e.get("compromised_since", ENDLESS) for e in events
+                        if e.kind == "key.revoked"}
         for e in events:
             cited = [] if e.kind == FLAG else [e.flag, *e.receipts, *(e.needs or [])]
             e.is_void = not e.kind.startswith(("ledger.", "key.", "event.")) and (
-                since(self.revoked.get(e.signer, NOTHING)) <= e.seq
+                self.revoked.get(e.signer, ENDLESS) <= e.seq
                 or any(self.lawful.get(each, NOTHING).is_void for each in cited))
             self.of[e.kind].append(e)
             self.of[e.kind, e.session, e.probe_digest].append(e)
@@ -92,9 +93,6 @@ class Ledger:
                 for e in newest.values() if not any(
                     e.session in self.lawful[each].lineage for each in newest.keys() - {e.session})}
         return [each[:2] for each in told] or [(None, None)]
-
-def since(revocation):
-    return revocation.get("compromised_since", ENDLESS)
 
 # Section 9: the rules that an event is judged by, in order, each with whether it is broken.
 def rules(s, e):
@@ -162,11 +160,11 @@ def rules_of_kind(s, e, own, by_root, here, flag, run):
             yield dict(key_already_authorized=e.key in s.keys, key_weak=not public_key(e.key),
                        label_in_use=e.label in [each.label for each in s.keys.values()])
         case "key.revoked":
-            of, before = s.keys.get(e.key, NOTHING), s.revoked.get(e.key, NOTHING)
-            may = by_root or before is NOTHING or since(e) < since(before) < ENDLESS
+            of, since = s.keys.get(e.key, NOTHING), e.get("compromised_since", ENDLESS)
+            may = by_root or e.key not in s.revoked or since < s.revoked[e.key] < ENDLESS
             yield dict(key_unknown=of is NOTHING, root_irrevocable=of is s.root,
                        root_only="admin" in of.roles and not by_root,
-                       compromised_since=e.seq < since(e) < ENDLESS or not may)
+                       compromised_since=e.seq < since < ENDLESS or not may)
         case "session.opened":
             for each in (s.get("session.opened", seq) for seq in e.inherits):
                 yield dict(session_unknown=each is NOTHING,
@@ -389,18 +387,17 @@ def read_export(data):
             captures[match["of"]] = bytes.fromhex(match["salt"].decode()), kept
     ends = [sha256(b"\0", record).encode() for _, record in records[:1] + records[-1:]]
     is_whole = len(records) == count
-    is_wrong = is_whole and ends != [header["ledger"], header["leaf"]]
-    faults = [(None, "export_header")] if is_wrong else []
+    faults = [(None, "export_header")] * (is_whole and ends != [header["ledger"], header["leaf"]])
     return records, captures, faults, not is_whole or rest != b""
 
 # Section 13: SQLite reads a copy in memory.
 ROWS = ("SELECT type, name, tbl_name, sql, typeof(rootpage), min(rootpage, 2) FROM sqlite_schema "
         "ORDER BY name")
+NEXT = "SELECT seq, record FROM event WHERE seq >= ? ORDER BY seq LIMIT 1"
 
 def connect():
     database = sqlite3.connect(":memory:")
     database.text_factory = lambda text: text.decode(errors="replace")
-    database.execute("PRAGMA writable_schema = ON")  # rows that are no schema can be read, too
     return closing(database)
 
 with connect() as database:
@@ -417,20 +414,22 @@ def read_sqlite(data):
     if page < 512 or page & (page - 1) or fields != (
             b"\1\1\0@  \0\0\0\4" + bytes(8) + b"\0\0\0\1" + bytes(24)):
         return [], {}, [(None, "storage")], False
-    faults = [] if page * pages == len(data) else [(None, "storage")]
+    faults = [(None, "storage")] * (page * pages != len(data))
     with connect() as database:
         try:
             database.deserialize(data)
             if version < 1 or database.execute(ROWS).fetchall() != SCHEMA:
                 return [], {}, [(None, "schema")], False
-            for seq, record in database.execute("SELECT seq, record FROM event ORDER BY seq"):
-                records.append((seq, bytes(memoryview(record))))
+            row = -2**63 - 1,
+            while row := database.execute(NEXT, (row[0] + 1,)).fetchone():
+                records.append((row[0], bytes(memoryview(row[1]))))
             for of, salt, kept in database.execute("SELECT commitment, salt, bytes FROM capture"):
                 captures[of.hex().encode()] = bytes(salt), kept and bytes(kept)
             if database.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
                 faults.append((None, "storage"))
-        except (sqlite3.Error, ValueError, TypeError, AttributeError, OverflowError):
-            faults.append((len(records) or None, "storage"))
+        except (sqlite3.Error, ValueError, TypeError, AttributeError, OverflowError) as error:
+            is_schema = "malformed database schema" in str(error)
+            faults.append((len(records) or None, "schema" if is_schema else "storage"))
     return records, captures, faults, False
 
 # Section 12.
@@ -454,8 +453,8 @@ def verify(path, root=None, expect=None, at=None, known=None, sessions=True, **_
     broken_off = broken_off or not is_export and any(
         path.with_name(path.name + end).exists() for end in ("-journal", "-wal", "-shm"))
     events, leaves, faults = walk(records, known)
-    if head and leaves[int(head["head"]):][:1] + [leaves[0][:12]] != [
-            head[name].decode() for name in ("leaf", "short")]:
+    if head and (expect[:21], leaves[int(head["head"]):][:1]) != (
+            "handoff1:" + "".join(leaves[:1])[:12], [expect[-64:]]):
         faults.append((int(head["head"]), "expect"))
     faults += container + [(None, "capture") for _ in {*wrong_captures(events, captures)}]
     s, reports = Ledger(), []
