@@ -383,8 +383,11 @@ def read_export(data):
             return records, captures, [(len(records), "export_line")], False
         if at < count:
             records.append((at, kept + match["event"]))
-        else:
-            captures[match["of"]] = bytes.fromhex(match["salt"].decode()), kept
+            continue
+        of, salt = match["of"], bytes.fromhex(match["salt"].decode())
+        if kept is not None and sha256(salt, kept).encode() != of:
+            return records, captures, [(None, "capture")], False
+        captures[of] = salt, kept
     ends = [sha256(b"\0", record).encode() for _, record in records[:1] + records[-1:]]
     is_whole = len(records) == count
     faults = [(None, "export_header")] * (is_whole and ends != [header["ledger"], header["leaf"]])
@@ -407,7 +410,7 @@ with connect() as database:
 def read_sqlite(data):
     page, pages, version = (int.from_bytes(data[at:at + size], "big")
                             for at, size in ((16, 2), (28, 4), (60, 4)))
-    page, records, captures = 65_536 if page == 1 else page, [], {}
+    page, records, captures, where = 65_536 if page == 1 else page, [], {}, None
     if len(data) < 100 or data[:16] + data[68:72] != b"SQLite format 3\0hndf" or version > 1:
         raise ValueError("no ledger file, or newer than this text")
     fields = data[18:24] + data[44:60] + data[64:68] + data[72:92]
@@ -420,17 +423,21 @@ def read_sqlite(data):
             database.deserialize(data)
             if version < 1 or database.execute(ROWS).fetchall() != SCHEMA:
                 return [], {}, [(None, "schema")], False
-            row = -2**63 - 1,
+            row, where = (-2**63 - 1,), 0
             while row := database.execute(NEXT, (row[0] + 1,)).fetchone():
+                if row[0] < 0:
+                    raise ValueError("no seq")
                 records.append((row[0], bytes(memoryview(row[1]))))
+                where += 1
+            where = None
             for of, salt, kept in database.execute("SELECT commitment, salt, bytes FROM capture"):
                 captures[of.hex().encode()] = bytes(salt), kept and bytes(kept)
             if database.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
                 faults.append((None, "storage"))
         except (sqlite3.Error, ValueError, TypeError, AttributeError, OverflowError) as error:
             is_schema = "malformed database schema" in str(error)
-            faults.append((len(records) or None, "schema" if is_schema else "storage"))
-    return records, captures, faults, False
+            faults.append((where, "schema" if is_schema else "storage"))
+    return records, captures, sorted(faults, key=lambda fault: fault[0] is None), False
 
 # Section 12.
 def wrong_captures(events, captures):
