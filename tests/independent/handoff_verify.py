@@ -52,10 +52,7 @@ class Ledger:
         self.revoked = {e.key: e.get("compromised_since", ENDLESS) for e in events
                         if e.kind == "key.revoked"}
         for e in events:
-            cited = [] if e.kind == FLAG else [e.flag, *e.receipts, *(e.needs or [])]
-            e.is_void = not e.kind.startswith(("ledger.", "key.", "event.")) and (
-                self.revoked.get(e.signer, ENDLESS) <= e.seq
-                or any(self.lawful.get(each, NOTHING).is_void for each in cited))
+            e.is_void = self.voids(e)
             self.of[e.kind].append(e)
             self.of[e.kind, e.session, e.probe_digest].append(e)
         self.root = [*self.of["ledger.opened"], NOTHING][0]
@@ -74,6 +71,12 @@ class Ledger:
                         for entry in e.entries if not e.is_void}
         self.spoken = {each for e in events if e.kind.startswith("claim.")
                        for each in e.claims or [e.claim]}
+
+    def voids(self, e):
+        cited = [] if e.kind == FLAG else [e.flag, *e.receipts, *(e.needs or [])]
+        return not e.kind.startswith(("ledger.", "key.", "event.")) and (
+            self.revoked.get(e.signer, ENDLESS) <= e.seq
+            or any(self.lawful.get(each, NOTHING).is_void for each in cited))
 
     def get(self, kind, seq):
         event = self.lawful.get(seq, NOTHING)

@@ -157,20 +157,31 @@ def unseen_faults(path, scratch):
         scratch.write_bytes(data)
         found = handoff_verify.verify(scratch)["faults"]
         return [(each["seq"], each["kind"]) for each in found]
+
+    def altered(trigger, statement):
+        scratch.write_bytes(sound)
+        with closing(sqlite3.connect(scratch, isolation_level=None)) as database:
+            made = f"SELECT sql FROM sqlite_schema WHERE name = '{trigger}'"
+            made = database.execute(made).fetchone()[0]
+            database.executescript(f"DROP TRIGGER {trigger}; {statement}; {made}")
+        return faults(scratch.read_bytes())
     sound = path.read_bytes()
     for at in FIXED:
         told = faults(sound[:at] + bytes([sound[at] ^ 8]) + sound[at + 1:])
         if (None, "storage") not in told:
             yield f"byte {at} altered: {told}"
-    scratch.write_bytes(sound)
-    with closing(sqlite3.connect(scratch, isolation_level=None)) as database:
-        made = "SELECT sql FROM sqlite_schema WHERE name = 'event_no_delete'"
-        made = database.execute(made).fetchone()[0]
-        database.executescript(
-            f"DROP TRIGGER event_no_delete; DELETE FROM event WHERE seq = 5; {made}")
-    told = faults(scratch.read_bytes())
+    told = altered("event_no_delete", "DELETE FROM event WHERE seq = 5")
     if told != [(5, "seq"), (6, "link")]:
         yield f"a row less: {told}"
+    told = altered("event_only_next", "INSERT INTO event VALUES (-1, x'00')")
+    if told != [(0, "storage")]:
+        yield f"a row below 0: {told}"
+    salted = b'{"capture":"%b","bytes":"AAAA","salt":"%b"}\n' % (b"0" * 64, b"0" * 32)
+    told = faults(path.with_suffix(".jsonl").read_bytes() + salted)
+    if told != [(None, "capture")]:
+        yield f"a capture that hashes to something else: {told}"
+    if handoff_format.meets("none", ">1"):
+        yield "a version in a value that has none"
 
 
 def serves(path):
