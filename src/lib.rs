@@ -43,6 +43,7 @@ pub mod merkle_proof;
 pub mod note;
 pub mod observation;
 pub mod outcome;
+pub mod preset;
 pub mod probe_spec;
 pub mod proof;
 pub mod proof_report;

@@ -20,7 +20,8 @@ pub use read::{
     BRIEF_CHARACTERS, Brief, Can, Compare, Gate, Log, Reprobe, Resume, Show, StateArgs, Verify,
 };
 pub use record::{
-    Ambient, AmbientEntry, Axis, Claim, Class, Discard, Erase, Flag, Grounds, Promote, Retract,
+    Ambient, AmbientEntry, Axis, Claim, Class, Discard, Erase, Flag, Grounds, NamedAxis, Promote,
+    ReadyAxes, Retract,
 };
 pub use values::{AxisReference, DURATION_MAX, Erasable, KeySource, NamedReason, Witnesses};
 
@@ -71,7 +72,11 @@ pub enum Command {
     Probe(ProbeArgs),
     /// Record a property of the environment that claims may need
     #[command(after_help = "Example:\n  \
-        handoff axis python --class dependency_version --holds-if 'semver=>=3.11' -- python3 -V")]
+        handoff axis python --class dependency_version --holds-if 'semver=>=3.11' -- python3 -V\n\n\
+        Presets: project (platform, toolchain, lockfiles, and git in a repository), platform (os,\n\
+        arch), git (git.commit, git.changes), toolchain (rustc, node, python3, go, ruby: those that\n\
+        manifests here name), lockfiles (lock.cargo, lock.npm, …), identity (user, privileges),\n\
+        container (mount-root, netns), env=NAME (env.name: whether it is set).")]
     Axis(Axis),
     /// Declare what may drift without invalidating anything
     #[command(after_help = "Example:\n  \

@@ -207,8 +207,13 @@ impl Failure {
             .collect()
     }
 
-    /// The body of the document a program reads; `next` is null if there is no command to type.
+    /// The body of the document a program reads.
     pub fn body(&self) -> Value {
+        json!({ "error": self.error() })
+    }
+
+    /// What a program is told; `next` is null if there is no command to type.
+    pub fn error(&self) -> Value {
         let mut error = json!({
             "code": self.code,
             "message": self.message,
@@ -218,7 +223,7 @@ impl Failure {
         if let (Some(error), Some(details)) = (error.as_object_mut(), &self.details) {
             error.insert("details".to_owned(), details.clone());
         }
-        json!({ "error": error })
+        error
     }
 }
 

@@ -22,8 +22,20 @@ pub fn said(
     line: &str,
     body: Value,
 ) -> Exit {
+    said_lines(output, command, exit, head, &[line.to_owned()], body)
+}
+
+/// As [`said`], in as many lines for a person as there is something to say.
+pub fn said_lines(
+    output: &mut Output,
+    command: &str,
+    exit: Exit,
+    head: &Head,
+    lines: &[String],
+    body: Value,
+) -> Exit {
     output.recorded(head);
-    output.line(line);
+    lines.iter().for_each(|line| output.line(line));
     let mut document = Map::new();
     document.insert("head".to_owned(), head_json(head));
     if let Value::Object(members) = body {

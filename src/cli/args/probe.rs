@@ -10,8 +10,10 @@ const HEADING: &str = "Probe";
 const ARGV: &str = "argv";
 const CHECK: &str = "check";
 const RECEIPT: &str = "receipt";
-const SOURCE: &str = "source";
-const OPTIONS: [&str; 8] = [
+/// The group of what a probe or another evidence is taken from.
+pub(super) const SOURCE: &str = "source";
+/// The options of a probe.
+pub(super) const OPTIONS: [&str; 8] = [
     "timeout",
     "cwd",
     "env",

@@ -1,7 +1,8 @@
 //! Commands that record evidence and claims.
 
-use super::probe::{Evidence, Step};
+use super::probe::{self, Evidence, Step};
 use super::values::{AxisReference, Erasable, NamedReason, duration};
+use crate::preset::Preset;
 use crate::types::{AxisName, ClaimId, Text};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum, value_parser};
@@ -22,13 +23,28 @@ pub enum Class {
 }
 
 /// `axis`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Axis {
+    /// One axis, named and shown.
+    Named(NamedAxis),
+    /// The ready ones of presets.
+    Ready(ReadyAxes),
+}
+
+/// An axis, what it is called and what shows it.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
-pub struct Axis {
+pub struct NamedAxis {
     /// What the axis is called
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", required = false, required_unless_present = PRESET)]
     pub name: AxisName,
     /// Its class
-    #[arg(long, value_name = "C", hide_possible_values = false)]
+    #[arg(
+        long,
+        value_name = "C",
+        hide_possible_values = false,
+        required = false,
+        required_unless_present = PRESET
+    )]
     pub class: Class,
     /// It holds if: exact (default), one-of=A,B, semver=REQ, present
     #[arg(long, value_name = "CMP")]
@@ -39,6 +55,56 @@ pub struct Axis {
     /// What it stands on.
     #[command(flatten)]
     pub evidence: Evidence,
+}
+
+/// Ready axes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadyAxes {
+    /// The presets that they are of.
+    pub presets: Vec<Preset>,
+    /// How long an observation of one counts.
+    pub max_age: Option<Duration>,
+}
+
+const PRESET: &str = "preset";
+/// What a preset says itself.
+const SAID_BY_PRESET: [&str; 3] = ["name", "class", "holds_if"];
+
+impl Args for Axis {
+    fn augment_args(command: Command) -> Command {
+        let preset = Arg::new(PRESET)
+            .long(PRESET)
+            .value_name("P")
+            .value_delimiter(',')
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(Preset))
+            .conflicts_with_all(SAID_BY_PRESET)
+            .conflicts_with_all(probe::OPTIONS)
+            .help("Record the ready axes of these presets, by commas, in place of one of NAME");
+        let command = NamedAxis::augment_args(command.arg(preset));
+        command.mut_group(probe::SOURCE, |group| group.arg(PRESET))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Axis {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let Some(presets) = matches.get_many::<Preset>(PRESET) else {
+            return NamedAxis::from_arg_matches(matches).map(Axis::Named);
+        };
+        Ok(Axis::Ready(ReadyAxes {
+            presets: presets.cloned().collect(),
+            max_age: matches.get_one::<Duration>("max_age").copied(),
+        }))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// What a support needs of the environment. That exactly one of the two is given is a rule of the

@@ -1,6 +1,6 @@
 //! `probe`, `axis` and `ambient`: what is seen of the environment, and what may drift.
 
-use super::super::args::{Ambient, Axis, Class, Evidence, ProbeArgs};
+use super::super::args::{Ambient, Class, Evidence, NamedAxis, ProbeArgs};
 use super::super::context::Context;
 use super::super::observe::{Observer, Secret, milliseconds, probe_of, secrets};
 use super::super::output::Output;
@@ -195,7 +195,7 @@ fn class_of(class: Class) -> AxisClass {
 /// Records an axis on a receipt, its own or one made before.
 pub(super) fn axis(
     context: &mut Context<'_>,
-    arguments: &Axis,
+    arguments: &NamedAxis,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let session = context.session()?;

@@ -16,6 +16,7 @@ mod head;
 mod import;
 mod key_read;
 mod log;
+mod preset;
 mod promote;
 mod prove;
 mod reading;
@@ -29,7 +30,7 @@ mod verify;
 mod verify_proof;
 mod witness;
 
-use super::args::{Command, Common, Key, Request, Session};
+use super::args::{Axis, Command, Common, Key, Request, Session};
 use super::context::{self, Context};
 use super::failures::VIEW_UNUSABLE;
 use super::help;
@@ -63,7 +64,12 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
             let probed = evidence::probe(&context, asked)?;
             evidence::record_probe(&mut context, probed, output)
         }
-        Command::Axis(asked) => evidence::axis(&mut Context::open(common)?, asked, output),
+        Command::Axis(Axis::Named(asked)) => {
+            evidence::axis(&mut Context::open(common)?, asked, output)
+        }
+        Command::Axis(Axis::Ready(asked)) => {
+            preset::axes(&mut Context::open(common)?, asked, output)
+        }
         Command::Ambient(asked) => evidence::ambient(&mut Context::open(common)?, asked, output),
         Command::Claim(asked) => claims::claim(&mut Context::open(common)?, asked, output),
         Command::Flag(asked) => claims::flag(&mut Context::open(common)?, asked, output),
