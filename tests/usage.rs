@@ -103,6 +103,26 @@ fn help_all_shows_every_command_every_common_option_and_every_exit() {
     assert!(all.contains("\n  125  gate alone"), "{all}");
 }
 
+/// The commands that have none of their own below them, as the program defines them.
+fn leaves() -> Vec<String> {
+    fn below(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+        let mut commands = command.get_subcommands().peekable();
+        if commands.peek().is_none() {
+            found.push(path.trim().to_owned());
+        }
+        commands.for_each(|it| below(it, &format!("{path} {}", it.get_name()), found));
+    }
+    let mut found = Vec::new();
+    below(&handoff_ledger::cli::args::command(), "", &mut found);
+    found
+}
+
+fn sorted(words: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut words: Vec<String> = words.into_iter().collect();
+    words.sort();
+    words
+}
+
 #[test]
 fn every_command_has_a_short_help_with_an_example() {
     let commands = [
@@ -128,6 +148,7 @@ fn every_command_has_a_short_help_with_an_example() {
         "retract",
         "discard",
         "erase",
+        "append",
         "seal",
         "acknowledge",
         "upgrade",
@@ -157,6 +178,7 @@ fn every_command_has_a_short_help_with_an_example() {
         "help",
         "version",
     ];
+    assert_eq!(sorted(commands.map(str::to_owned)), sorted(leaves()));
     for command in commands {
         let words: Vec<&str> = command.split(' ').collect();
         let by_flag = handoff(words.iter().copied().chain(["--help"]));

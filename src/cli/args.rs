@@ -20,8 +20,8 @@ pub use read::{
     BRIEF_CHARACTERS, Brief, Can, Compare, Gate, Log, Reprobe, Resume, Show, StateArgs, Verify,
 };
 pub use record::{
-    Ambient, AmbientEntry, Axis, Claim, Class, Discard, Erase, Flag, Grounds, NamedAxis, Promote,
-    ReadyAxes, Retract,
+    Ambient, AmbientEntry, Append, Axis, Claim, Class, Discard, Erase, Flag, Grounds, NamedAxis,
+    Promote, ReadyAxes, Retract,
 };
 pub use values::{AxisReference, DURATION_MAX, Erasable, KeySource, NamedReason, Witnesses};
 
@@ -116,6 +116,14 @@ pub enum Command {
     /// Seal the session, so that others inherit it
     #[command(after_help = "Example:\n  handoff seal --session 12")]
     Seal,
+    /// Record many things in one process: a command a line, as JSON arrays
+    #[command(after_help = "Example:\n  handoff append lines.jsonl\n\n\
+        A line: [\"claim\",\"a\",\"It is so\",\"--needs\",\"os\",\"--expect\",\"value=4\",\"--\",\"cat\",\"answer\"]\n\
+        Commands that record are taken: session open, axis, claim, flag, seal and the like. Each is\n\
+        recorded before the next is begun, and answered by a line of its own: the document that it\n\
+        prints with --json, with the number of its line. The first that fails ends it. Options of\n\
+        every command hold for each line that does not give them itself.")]
+    Append(Append),
     /// As root: say that refused events, or a rollback, are known of
     #[command(after_help = "Example:\n  handoff acknowledge 77 --reason 'old client, no effect'")]
     Acknowledge(Acknowledge),
@@ -229,6 +237,10 @@ pub fn parse(argv: &[OsString]) -> Result<Request, Failure> {
     let read = command()
         .try_get_matches_from(&words)
         .and_then(|matches| read(&matches));
+    understood(read, &words)
+}
+
+fn understood(read: Result<Request, clap::Error>, words: &[String]) -> Result<Request, Failure> {
     let error = match read {
         Ok(request) => return Ok(request),
         Err(error) => error,
@@ -236,13 +248,44 @@ pub fn parse(argv: &[OsString]) -> Result<Request, Failure> {
     let command = if error.kind() == ErrorKind::DisplayVersion {
         Command::Version
     } else if error.kind() == ErrorKind::DisplayHelp {
-        let topic = usage::path(&words);
+        let topic = usage::path(words);
         Command::Help(Help { topic })
     } else {
-        return Err(usage::failure(&error, &words));
+        return Err(usage::failure(&error, words));
     };
     let common = Common::default();
     Ok(Request { common, command })
+}
+
+/// Reads command lines that are given to a command, one after the other. The options of every
+/// command that it was given itself hold for each of them, unless they are given there.
+pub struct Inner<'a> {
+    command: clap::Command,
+    outer: &'a Common,
+}
+
+impl<'a> Inner<'a> {
+    /// A reader of what is given to a command with these options.
+    pub fn new(outer: &'a Common) -> Inner<'a> {
+        let command = common::typed_alone(Line::command());
+        Inner { command, outer }
+    }
+
+    /// What `argv`, the program's name first, asks for.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn parse(&mut self, argv: &[String]) -> Result<Request, Failure> {
+        let read = self
+            .command
+            .try_get_matches_from_mut(argv)
+            .and_then(|matches| read(&matches));
+        let request = understood(read, argv)?;
+        Ok(Request {
+            common: request.common.within(self.outer),
+            ..request
+        })
+    }
 }
 
 /// The command that `argv` gets to, as `help` takes it; `all` if it gets to none.

@@ -25,7 +25,8 @@ const EVERYDAY: [(&str, &[&str]); 3] = [
 ];
 
 /// The other commands.
-const OTHER: [(&str, &[&str]); 5] = [
+const OTHER: [(&str, &[&str]); 6] = [
+    ("Record in bulk", &["append"]),
     ("Correct", &["reverify", "retract", "discard", "erase"]),
     (
         "Read",

@@ -23,9 +23,9 @@ mod tree;
 pub mod trust;
 pub mod written;
 
-use args::Command;
+use args::{Command, Request};
 use output::Output;
-use report::Failure;
+use report::{Exit, Failure};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -36,19 +36,25 @@ const GATE: &str = "gate";
 pub fn main() -> ExitCode {
     observe::outlive_file_size_limit();
     let argv: Vec<OsString> = std::env::args_os().collect();
-    let topic = args::topic(&argv);
     let parsed = args::parse(&argv);
     // A gate's standard output is the gated command's, whether it is run or not.
     let aside = match &parsed {
         Ok(request) => matches!(&request.command, Command::Gate(gate) if !gate.dry_run),
-        Err(_) => topic == GATE,
+        Err(_) => args::topic(&argv) == GATE,
     };
     let mut output = match aside {
         true => Output::aside(args::format(&argv)),
         false => Output::new(args::format(&argv)),
     };
-    let ended = parsed.and_then(|request| {
-        let ended = commands::run(&request, &mut output);
+    let exit = answer(&argv, parsed, &mut output);
+    output.finish(exit)
+}
+
+/// Does what `argv` was read as, and says how it ended; a failure ends with what to type next.
+fn answer(argv: &[OsString], read: Result<Request, Failure>, output: &mut Output) -> Exit {
+    let topic = args::topic(argv);
+    let ended = read.and_then(|request| {
+        let ended = commands::run(&request, output);
         let common = &request.common;
         ended.map_err(|failure| failure.in_session(common.session).carrying(common))
     });
@@ -60,9 +66,8 @@ pub fn main() -> ExitCode {
         true => ended.map_err(Failure::not_run),
         false => ended,
     };
-    let exit = ended.unwrap_or_else(|failure| {
+    ended.unwrap_or_else(|failure| {
         output.failure(&failure);
         failure.exit
-    });
-    output.finish(exit)
+    })
 }

@@ -45,25 +45,10 @@ impl Observer {
     /// # Errors
     /// If the signals cannot be listened to.
     pub fn new(context: &Context<'_>) -> Result<Observer, Failure> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in probe::ending() {
-            // The second one ends the program as if nobody listened.
-            let ids = [
-                flag::register_conditional_default(signal, Arc::clone(&interrupted)),
-                flag::register(signal, Arc::clone(&interrupted)),
-            ];
-            for id in ids {
-                let id = id.map_err(cannot_listen)?;
-                listening().push((id, Arc::clone(&interrupted)));
-            }
-        }
-        // Where the parent ignores it, children would vanish before it is seen how they ended.
-        let child_ended = Arc::new(AtomicBool::new(false));
-        flag::register(signal_hook::consts::SIGCHLD, child_ended).map_err(cannot_listen)?;
         Ok(Observer {
             root: context.root.clone(),
             scope: context.scope,
-            interrupted,
+            interrupted: listen()?,
         })
     }
 
@@ -200,30 +185,68 @@ impl Secret {
     }
 }
 
+/// How this process listens to the signals that end it.
+struct Listening {
+    interrupted: Arc<AtomicBool>,
+    handlers: Vec<SigId>,
+}
+
+static LISTENING: Mutex<Option<Listening>> = Mutex::new(None);
+
+fn listening() -> MutexGuard<'static, Option<Listening>> {
+    LISTENING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the first signal that would end this program sets, from now on; the second ends it as if
+/// nobody listened. A process listens once, however many commands it runs.
+///
+/// # Errors
+/// If the signals cannot be listened to.
+pub fn listen() -> Result<Arc<AtomicBool>, Failure> {
+    let mut listening = listening();
+    if let Some(Listening { interrupted, .. }) = listening.as_ref() {
+        return Ok(Arc::clone(interrupted));
+    }
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let mut handlers = Vec::new();
+    for signal in probe::ending() {
+        let conditional = flag::register_conditional_default(signal, Arc::clone(&interrupted));
+        handlers.push(conditional.map_err(cannot_listen)?);
+        let raised = flag::register(signal, Arc::clone(&interrupted));
+        handlers.push(raised.map_err(cannot_listen)?);
+    }
+    // Where the parent ignores it, children would vanish before it is seen how they ended.
+    let child_ended = Arc::new(AtomicBool::new(false));
+    flag::register(signal_hook::consts::SIGCHLD, child_ended).map_err(cannot_listen)?;
+    *listening = Some(Listening {
+        interrupted: Arc::clone(&interrupted),
+        handlers,
+    });
+    Ok(interrupted)
+}
+
+/// Listens no more to the signals that end probes: they are somebody else's to take now. Whether
+/// one came before.
+pub fn stop_listening() -> bool {
+    let Some(Listening {
+        interrupted,
+        handlers,
+    }) = listening().take()
+    else {
+        return false;
+    };
+    for handler in handlers {
+        signal_hook::low_level::unregister(handler);
+    }
+    interrupted.load(Ordering::Relaxed)
+}
+
 /// Makes a write beyond the limit of a file's size an error, which is told, in place of the end of
 /// this process. (A handler, not ignoring: what is ignored is ignored by probes too.)
 pub fn outlive_file_size_limit() {
     let reached = Arc::new(AtomicBool::new(false));
     // Where it cannot be had, such a write ends the process as it always did.
     let _ = flag::register(signal_hook::consts::SIGXFSZ, reached);
-}
-
-/// What observers listen with, and whether a signal came.
-static LISTENING: Mutex<Vec<(SigId, Arc<AtomicBool>)>> = Mutex::new(Vec::new());
-
-fn listening() -> MutexGuard<'static, Vec<(SigId, Arc<AtomicBool>)>> {
-    LISTENING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Listens no more to the signals that end probes: they are somebody else's to take now. Whether
-/// one came before.
-pub fn stop_listening() -> bool {
-    let mut listening = listening();
-    for (id, _) in listening.iter() {
-        signal_hook::low_level::unregister(*id);
-    }
-    let mut heard = listening.drain(..);
-    heard.any(|(_, interrupted)| interrupted.load(Ordering::Relaxed))
 }
 
 fn cannot_listen(error: std::io::Error) -> Failure {

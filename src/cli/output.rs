@@ -35,6 +35,7 @@ pub struct Output {
     style: Style,
     state: State,
     recorded: Option<Head>,
+    line: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,7 @@ impl Output {
             style,
             state: State::of(io::stdout().as_fd()),
             recorded: None,
+            line: None,
         }
     }
 
@@ -104,6 +106,18 @@ impl Output {
     /// Whether nobody reads standard output any more: long printing may stop.
     pub fn is_closed(&self) -> bool {
         !matches!(self.state, State::Open(_))
+    }
+
+    /// Whether what is printed reaches nobody, and not because the reader left.
+    pub fn is_broken(&self) -> bool {
+        matches!(self.state, State::Broken(_))
+    }
+
+    /// From now on documents alone are printed, whatever was asked for, each the answer to this
+    /// line of the input.
+    pub fn answer_line(&mut self, line: u64) {
+        self.format = Format::Json;
+        self.line = Some(line);
     }
 
     /// Notes what was recorded: to be told should the answer not reach standard output.
@@ -139,6 +153,9 @@ impl Output {
             let mut document = Map::new();
             document.insert("schema".to_owned(), schema.into());
             document.insert("exit".to_owned(), exit.code().into());
+            if let Some(line) = self.line {
+                document.insert("line".to_owned(), line.into());
+            }
             if let Value::Object(members) = body {
                 document.extend(members);
             } else {
@@ -225,7 +242,8 @@ impl Output {
         }
     }
 
-    fn flush(&mut self) {
+    /// Hands what was printed on to the reader.
+    pub fn flush(&mut self) {
         if let State::Open(stdout) = &mut self.state {
             let flushed = stdout.flush();
             self.settle(flushed);

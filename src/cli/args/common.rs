@@ -119,6 +119,27 @@ impl Common {
         }
     }
 
+    /// These options, and those of `outer` where these say nothing; keys to trust add up.
+    pub(super) fn within(mut self, outer: &Common) -> Common {
+        let is_own = |name: &String| self.typed.iter().any(|(own, _)| own == name);
+        let typed = outer.typed.iter().filter(|(name, _)| !is_own(name));
+        let typed: Vec<(String, String)> = typed.cloned().collect();
+        self.typed.extend(typed);
+        self.trust.extend(outer.trust.iter().cloned());
+        Common {
+            ledger: self.ledger.or_else(|| outer.ledger.clone()),
+            key: self.key.or_else(|| outer.key.clone()),
+            session: self.session.or(outer.session),
+            json: self.json || outer.json,
+            trust: self.trust,
+            trust_of_environment: outer.trust_of_environment.clone(),
+            expect: self.expect.or_else(|| outer.expect.clone()),
+            wait: self.wait.or(outer.wait),
+            typed: self.typed,
+            place: outer.place.clone(),
+        }
+    }
+
     /// A command to type next, of the ledger and by the key that this one was typed with. What the
     /// environment names it names there too.
     pub fn carried(&self, next: &str) -> String {
@@ -140,6 +161,14 @@ pub(super) fn everywhere(root: Command) -> Command {
             option
         }
     });
+    root.args(at_root).mut_subcommands(beneath)
+}
+
+/// As [`everywhere`], without the environment: what it says counts further out.
+pub(super) fn typed_alone(root: Command) -> Command {
+    let at_root = options()
+        .into_iter()
+        .map(|option| option.env(Resettable::Reset));
     root.args(at_root).mut_subcommands(beneath)
 }
 

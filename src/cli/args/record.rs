@@ -6,6 +6,7 @@ use crate::preset::Preset;
 use crate::types::{AxisName, ClaimId, Text};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum, value_parser};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The class of an axis.
@@ -288,4 +289,15 @@ pub struct Erase {
     /// Why; it stands in the ledger for good, so it must not repeat what is to go
     #[arg(long, value_name = "R")]
     pub reason: Text,
+}
+
+/// `append`
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct Append {
+    /// JSON Lines: each the words of a command as an array of strings; - is standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub file: PathBuf,
+    /// Go on after a line that ends with exit 1 or 2; the exit is that of the first
+    #[arg(long)]
+    pub keep_going: bool,
 }

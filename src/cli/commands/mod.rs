@@ -1,5 +1,6 @@
 //! The commands: one file each, one arm each.
 
+mod append;
 mod authority;
 mod brief;
 mod can;
@@ -78,6 +79,7 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Discard(asked) => claims::discard(&mut Context::open(common)?, asked, output),
         Command::Erase(asked) => erase::run(&mut Context::open(common)?, asked, output),
         Command::Seal => session::seal(&mut Context::open(common)?, output),
+        Command::Append(asked) => append::run(common, asked, output),
         Command::Acknowledge(asked) => match asked.what.seq {
             Some(seq) => setup::acknowledge(&mut Context::open(common)?, seq, asked, output),
             None => setup::acknowledge_rollback(common, asked, output),

@@ -9,7 +9,7 @@ use super::super::written::said_lines;
 use super::evidence::{printed, told};
 use crate::command::{self, Proof, Recorded, Run};
 use crate::preset::{self, PresetError, Ready};
-use crate::rules::Refusal;
+use crate::refusal::Refusal;
 use crate::slice::Question;
 use crate::types::{AxisName, Seq, Value};
 use serde_json::{Value as Json, json};
