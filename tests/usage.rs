@@ -338,6 +338,11 @@ fn a_usage_error_exits_2_and_says_what_to_type() {
             "handoff brief --help",
         ),
         (
+            &["brief", "--max-tokens", "0"],
+            "--max-tokens <N>",
+            "handoff brief --help",
+        ),
+        (
             &["completions", "tcsh"],
             "expected one of bash",
             "handoff completions --help",

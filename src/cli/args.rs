@@ -137,7 +137,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  handoff reverify --only db-is-staging --dry-run")]
     Reverify(Reprobe),
     /// Tell what may not, and what may, be acted on
-    #[command(after_help = "Example:\n  handoff brief --max-chars 2000")]
+    #[command(after_help = "Example:\n  handoff brief --max-tokens 2000\n\n\
+        The text is bounded, with what is left out counted; of two bounds the smaller holds. With\n\
+        --json, text is so too, and claims and axes are all there are.")]
     Brief(Brief),
     /// Ask whether claims may be acted on; exit 0 if all may
     #[command(after_help = "Example:\n  handoff can db-is-staging tests-pass\n\n\

@@ -14,6 +14,21 @@ use std::collections::BTreeSet;
 
 /// Most characters of a derivation that are shown.
 const DERIVATION_CHARACTERS_MAX: usize = 200;
+/// Most characters of a step that are shown.
+const STEP_CHARACTERS_MAX: usize = 400;
+/// Longest command to type next that is shown, in characters: no part of one can be typed, and
+/// `can` shows the whole.
+const NEXT_CHARACTERS_MAX: usize = 1000;
+/// Most reasons, and most names of axes, that are shown of a claim.
+const LISTED_MAX: usize = 4;
+/// Characters to a token, as the estimate of a budget takes it: rather too many tokens than too
+/// few. (Of a brief, English between ids, paths and quoted commands, o200k and cl100k take 3.2.)
+const TOKEN_CHARACTERS: usize = 3;
+
+/// How many characters fit so many tokens of a language model, by estimate: no tokenizer is asked.
+pub fn characters_of_tokens(tokens: usize) -> usize {
+    tokens.saturating_mul(TOKEN_CHARACTERS)
+}
 
 /// How the text is marked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,6 +220,39 @@ fn marked(markup: Markup, line: &str) -> String {
     }
 }
 
+/// What to type next of a claim, or what shows it.
+fn next_line(
+    state: &State,
+    judge: &Judge<'_>,
+    common: &Common,
+    id: &ClaimId,
+    verdict: &ClaimVerdict,
+) -> String {
+    let next = next_for(state, id, verdict, judge.session());
+    let next = match judge.session() {
+        Some(session) if next.chars().count() > NEXT_CHARACTERS_MAX => {
+            format!("handoff can {id} --session {session}")
+        }
+        Some(_) | None => next,
+    };
+    format!("next: {}", common.carried(&next))
+}
+
+fn and_more(shown: String, left: usize) -> String {
+    match left {
+        0 => shown,
+        left => format!("{shown}, and {left} more"),
+    }
+}
+
+/// The text of a step, as far as a brief shows it.
+fn cut(step: String) -> String {
+    match step.char_indices().nth(STEP_CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", step.get(..end).unwrap_or_default()),
+        None => step,
+    }
+}
+
 fn blocked_item(
     state: &State,
     judge: &Judge<'_>,
@@ -214,11 +262,11 @@ fn blocked_item(
 ) -> Item {
     let mut below = Vec::new();
     if judge.barred().is_none() {
-        below.push(reasons_text(state, &verdict.because));
-        below.push(format!(
-            "next: {}",
-            common.carried(&next_for(state, id, verdict, judge.session()))
-        ));
+        let (shown, left) = verdict
+            .because
+            .split_at(LISTED_MAX.min(verdict.because.len()));
+        below.push(and_more(reasons_text(state, shown), left.len()));
+        below.push(next_line(state, judge, common, id, verdict));
     }
     Item {
         line: claim_text(state, id, verdict),
@@ -237,13 +285,10 @@ fn provisional_item(
     if let Some(flag) = verdict.flag.and_then(|flag| state.flags().get(&flag)) {
         let derivation = quoted_within(flag.body.derivation.as_str(), DERIVATION_CHARACTERS_MAX);
         below.push(format!("derived from {derivation}"));
-        below.push(format!("step: {}", probe_text(&flag.body.step)));
+        below.push(format!("step: {}", cut(probe_text(&flag.body.step))));
     }
     if judge.barred().is_none() {
-        below.push(format!(
-            "next: {}",
-            common.carried(&next_for(state, id, verdict, judge.session()))
-        ));
+        below.push(next_line(state, judge, common, id, verdict));
     }
     Item {
         line: claim_text(state, id, verdict),
@@ -261,8 +306,10 @@ fn relied_on_item(state: &State, id: &ClaimId, verdict: &ClaimVerdict) -> Item {
         .collect();
     let mut below = Vec::new();
     if !needs.is_empty() {
-        let needs: Vec<&str> = needs.into_iter().collect();
-        below.push(format!("while these hold: {}", needs.join(", ")));
+        let shown: Vec<&str> = needs.iter().copied().take(LISTED_MAX).collect();
+        let left = needs.len().saturating_sub(LISTED_MAX);
+        let shown = format!("while these hold: {}", shown.join(", "));
+        below.push(and_more(shown, left));
     }
     below.extend(weak_text(&verdict.weak));
     Item {

@@ -4,13 +4,16 @@ use super::manage::Open;
 use super::values::{Witnesses, duration, session, witnesses};
 use crate::types::{ClaimId, Seq};
 use clap::value_parser;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Longest `brief`, in characters, if not said otherwise.
 pub const BRIEF_CHARACTERS: u32 = 6000;
 /// What may be said otherwise, in characters.
-const BRIEF_CHARACTERS_RANGE: std::ops::RangeInclusive<i64> = 500..=1_000_000;
+const BRIEF_CHARACTERS_RANGE: RangeInclusive<i64> = 500..=1_000_000;
+/// What may be said otherwise, in tokens.
+const BRIEF_TOKENS_RANGE: RangeInclusive<i64> = 200..=1_000_000;
 
 /// How inherited axes are probed again.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -49,14 +52,12 @@ pub struct Resume {
 /// `brief`
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct Brief {
-    /// Longest text, in characters
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = BRIEF_CHARACTERS,
-        value_parser = value_parser!(u32).range(BRIEF_CHARACTERS_RANGE)
-    )]
-    pub max_chars: u32,
+    /// Longest text, in characters (6000, unless --max-tokens says how long)
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(BRIEF_CHARACTERS_RANGE))]
+    pub max_chars: Option<u32>,
+    /// Longest text, in tokens of a model, counted as 3 characters each
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(BRIEF_TOKENS_RANGE))]
+    pub max_tokens: Option<u32>,
     /// Write Markdown
     #[arg(long)]
     pub markdown: bool,

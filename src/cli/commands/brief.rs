@@ -2,8 +2,8 @@
 
 use super::reading::{self, session_text};
 use super::state::body;
-use crate::cli::args::{Brief, Common};
-use crate::cli::briefing::{Briefing, Markup};
+use crate::cli::args::{BRIEF_CHARACTERS, Brief, Common};
+use crate::cli::briefing::{Briefing, Markup, characters_of_tokens};
 use crate::cli::context::Context;
 use crate::cli::examined::AnyLedger;
 use crate::cli::output::Output;
@@ -34,12 +34,11 @@ fn answer(
     } else {
         Markup::Plain
     };
-    let characters_max = usize::try_from(request.max_chars).unwrap_or(usize::MAX);
     let mut briefing = Briefing::of(&moment.state, &moment.judge(), context.common(), title);
     if let Some((_, look)) = context.ledger.obstacle() {
         briefing = briefing.only(format!("what is wrong with the file: {look}"));
     }
-    let text = briefing.text(markup, characters_max);
+    let text = briefing.text(markup, characters_max(request));
     for line in text.trim_end().lines() {
         output.line(line);
     }
@@ -48,4 +47,12 @@ fn answer(
         members.insert("text".to_owned(), json!(text));
     }
     Ok(context.answer(output, SCHEMA, Exit::Yes, told))
+}
+
+/// The smaller of the bounds that are given.
+fn characters_max(request: &Brief) -> usize {
+    let size = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    let of_tokens = request.max_tokens.map(size).map(characters_of_tokens);
+    let bounds = request.max_chars.map(size).into_iter().chain(of_tokens);
+    bounds.min().unwrap_or_else(|| size(BRIEF_CHARACTERS))
 }

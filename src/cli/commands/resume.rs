@@ -23,6 +23,9 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+/// Which part of a brief the axes that do not hold may take up: one in so many.
+const DRIFTED_SHARE: u32 = 3;
+
 /// Opens a session, probes what it inherits, and says what may be relied on.
 pub(super) fn resume(
     context: &mut Context<'_>,
@@ -251,6 +254,27 @@ fn would_run<'s>(
     Exit::Yes
 }
 
+/// The axes that do not hold, a line each, as many as a third of a brief has room for.
+fn drifted(state: &State, judge: &Judge<'_>) -> Vec<String> {
+    let axes = render::axes(state, judge);
+    let mut lines = (axes.iter())
+        .filter(|axis| axis.verdict.verdict != Verdict::Held)
+        .map(|axis| render::axis_text(state, axis));
+    let mut room = usize::try_from(BRIEF_CHARACTERS / DRIFTED_SHARE).unwrap_or(usize::MAX);
+    let mut shown = Vec::new();
+    for line in lines.by_ref() {
+        let length = line.chars().count();
+        if length > room {
+            let left = lines.count().saturating_add(1);
+            shown.push(format!("{left} more axes do not hold: handoff state"));
+            break;
+        }
+        room -= length;
+        shown.push(line);
+    }
+    shown
+}
+
 /// What a session may think of everything it inherits, and of what was asked about.
 struct Told {
     axes: Vec<Json>,
@@ -273,6 +297,8 @@ impl Told {
             context.common(),
             format!("Handoff brief for session {session} at event {at}"),
         );
+        let drifted = drifted(state, &judge);
+        let characters: usize = drifted.iter().map(|line| line.chars().count()).sum();
         let characters_max = usize::try_from(BRIEF_CHARACTERS).unwrap_or(usize::MAX);
         let mut told = Told {
             axes: render::axes_json(state, &judge),
@@ -280,11 +306,8 @@ impl Told {
             blocked: Vec::new(),
             provisional: Vec::new(),
             unknown: BTreeSet::new(),
-            drifted: (render::axes(state, &judge).iter())
-                .filter(|axis| axis.verdict.verdict != Verdict::Held)
-                .map(|axis| render::axis_text(state, axis))
-                .collect(),
-            text: briefing.text(Markup::Plain, characters_max),
+            drifted,
+            text: briefing.text(Markup::Plain, characters_max.saturating_sub(characters)),
         };
         let mut claims = render::claims(state, &judge, None);
         claims.extend(render::claims(state, &judge, Some(&asked)));
