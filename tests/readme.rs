@@ -1,7 +1,9 @@
 //! Everything that the README shows is run here, and its output is what the program prints today.
 //!
 //! A `console` block holds lines `$ command`, each followed by what it prints and, unless it exits
-//! 0, by the exit in brackets. `HANDOFF_WRITE_README=1` writes the output anew.
+//! 0, by the exit in brackets. `HANDOFF_WRITE_README=1` writes the output anew. The programs in
+//! `python` and `js` blocks are run by `python3` and `node`; where one of these is not there, that is
+//! told, and with `HANDOFF_REQUIRE_TOOLS=1` a failure for `python3`.
 
 #![allow(
     clippy::unwrap_used,
@@ -57,6 +59,112 @@ fn every_command_of_the_readme_prints_what_it_shows() {
     if std::env::var_os("HANDOFF_WRITE_README").is_some() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
         std::fs::write(path, written).unwrap();
+    }
+}
+
+/// Longest program that the README shows, in lines.
+const PROGRAM_LINES_MAX: usize = 30;
+
+/// The one block of the README in a language.
+fn block(language: &str) -> String {
+    let fence = format!("```{language}\n");
+    let mut blocks = README.split(&fence).skip(1);
+    let block = blocks.next().unwrap().split("```\n").next().unwrap();
+    assert_eq!(blocks.count(), 0, "one program in {language}");
+    let lines = block.lines().count();
+    assert!(lines <= PROGRAM_LINES_MAX, "{language}: {lines} lines");
+    block.to_owned()
+}
+
+/// A project in a scratch folder, in which programs of the README run.
+struct Programs {
+    scratch: tempfile::TempDir,
+}
+
+impl Programs {
+    fn new() -> Programs {
+        let scratch = tempfile::tempdir().unwrap();
+        let project = scratch.path().join("project");
+        std::fs::create_dir(&project).unwrap();
+        prepare(&project);
+        let programs = Programs { scratch };
+        programs.shell("handoff init");
+        programs
+    }
+
+    fn project(&self) -> std::path::PathBuf {
+        self.scratch.path().join("project")
+    }
+
+    fn shell(&self, command: &str) -> String {
+        run(command, self.scratch.path(), &self.project())
+    }
+
+    /// What the README's program prints.
+    fn program(&self, language: &str, interpreter: &str, file: &str) -> String {
+        std::fs::write(self.scratch.path().join(file), block(language)).unwrap();
+        self.shell(&format!("{interpreter} ../{file}"))
+    }
+}
+
+fn is_there(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output();
+    let is_there = found.is_ok_and(|output| output.status.success());
+    if !is_there {
+        println!("{tool} is not there: the README's program is not run");
+    }
+    is_there
+}
+
+#[test]
+fn the_programs_of_the_readme_hand_over_what_holds_and_stop_at_what_does_not() {
+    if !is_there("python3") {
+        let required = std::env::var("HANDOFF_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+        assert!(
+            !required,
+            "HANDOFF_REQUIRE_TOOLS=1, but python3 is not there"
+        );
+        return;
+    }
+    let programs = Programs::new();
+    let sealed = programs.program("python", "python3", "session.py");
+    assert!(sealed.starts_with("sealed handoff1:"), "{sealed}");
+    let head = programs.shell("handoff head");
+    assert_eq!(sealed, format!("sealed {head}"));
+    if !is_there("node") {
+        return;
+    }
+    let successor = || programs.program("js", "node", "successor.mjs");
+    assert_eq!(successor(), "resetting the database\n");
+    std::fs::write(programs.project().join("db-host"), "prod-1\n").unwrap();
+    let told = successor();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(
+        lines[0], "db-safe is blocked: db.host is now prod-1",
+        "{told}"
+    );
+    assert!(
+        lines[1].starts_with("not before: handoff axis db.host "),
+        "{told}"
+    );
+    assert_eq!(lines.len(), 2, "{told}");
+}
+
+#[test]
+fn a_program_of_the_readme_says_what_is_in_its_way() {
+    if !is_there("python3") || !is_there("node") {
+        return;
+    }
+    let programs = Programs::new();
+    let ledger = programs.project().join(".handoff/ledger.db");
+    std::fs::write(ledger, "no ledger").unwrap();
+    for (language, interpreter, file) in [
+        ("python", "python3", "session.py"),
+        ("js", "node", "successor.mjs"),
+    ] {
+        let told = programs.program(language, interpreter, file);
+        assert!(told.contains("; next: "), "{told}");
+        assert!(told.ends_with("[1]\n"), "{told}");
     }
 }
 

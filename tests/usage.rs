@@ -175,6 +175,7 @@ fn every_command_has_a_short_help_with_an_example() {
         "demo",
         "completions",
         "man",
+        "install-docs",
         "help",
         "version",
     ];
@@ -341,6 +342,11 @@ fn a_usage_error_exits_2_and_says_what_to_type() {
             &["brief", "--max-tokens", "0"],
             "--max-tokens <N>",
             "handoff brief --help",
+        ),
+        (
+            &["install-docs"],
+            "missing <PREFIX>",
+            "handoff install-docs --help",
         ),
         (
             &["completions", "tcsh"],
@@ -579,6 +585,70 @@ fn there_is_a_manual_page_for_each_command() {
     assert!(page.contains("environment\\-independent"), "{page}");
     let files = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(files, text(&output.stdout).lines().count());
+}
+
+#[test]
+fn one_command_installs_manual_pages_and_completions_where_they_are_looked_for() {
+    let prefix = tempfile::tempdir().unwrap();
+    let output = handoff([OsStr::new("install-docs"), prefix.path().as_os_str()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let share = prefix.path().join("share");
+    for (path, holds) in [
+        ("man/man1/handoff.1", ".TH handoff 1"),
+        ("man/man1/handoff-key-revoke.1", ".TH handoff-key-revoke 1"),
+        (
+            "bash-completion/completions/handoff",
+            "complete -F _handoff",
+        ),
+        ("zsh/site-functions/_handoff", "#compdef handoff"),
+        (
+            "fish/vendor_completions.d/handoff.fish",
+            "complete -c handoff",
+        ),
+    ] {
+        let text = std::fs::read_to_string(share.join(path)).unwrap();
+        assert!(text.contains(holds), "{path}");
+    }
+    let told = text(&output.stdout).lines().count();
+    assert_eq!(told, 4, "{output:?}");
+    // What a shell would make of it.
+    let bash = share.join("bash-completion/completions/handoff");
+    if let Ok(checked) = Command::new("bash").arg("-n").arg(bash).output() {
+        assert!(checked.status.success(), "{checked:?}");
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let output = handoff([OsStr::new("install-docs"), file.path().as_os_str()]);
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+}
+
+/// Beside the C library and its parts, nothing has to be there for the program to start: SQLite
+/// and TLS are in it.
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn the_program_links_nothing_but_the_c_library() {
+    let Ok(listed) = Command::new("ldd")
+        .arg(env!("CARGO_BIN_EXE_handoff"))
+        .output()
+    else {
+        return;
+    };
+    let allowed = ["linux-vdso", "libgcc_s", "libm", "libc", "ld-linux"];
+    let linked = text(&listed.stdout).lines();
+    let names: Vec<&str> = linked
+        .filter_map(|line| line.split_whitespace().next())
+        .map(|path| path.rsplit('/').next().unwrap())
+        .collect();
+    assert!(
+        names.iter().any(|name| name.starts_with("libc.so")),
+        "{names:?}"
+    );
+    for name in names {
+        let stem = name.split('.').next().unwrap();
+        let known = allowed
+            .iter()
+            .any(|it| stem == *it || stem.starts_with("ld-linux"));
+        assert!(known, "{name}");
+    }
 }
 
 #[test]

@@ -11,8 +11,8 @@ mod values;
 
 pub use common::{Common, Place};
 pub use manage::{
-    Acknowledge, Acknowledged, Completions, Demo, Export, Help, Import, Init, Key, Man, Open,
-    Session, Trust,
+    Acknowledge, Acknowledged, Completions, Demo, Export, Help, Import, Init, InstallDocs, Key,
+    Man, Open, Session, Trust,
 };
 pub use probe::{Check, Evidence, ProbeArgs, ProbeOptions, Step};
 pub use prove::{CheckpointArgs, Prove, Proven, VerifyProof, WitnessCommand};
@@ -207,6 +207,13 @@ pub enum Command {
     /// Print the manual pages
     #[command(after_help = "Example:\n  handoff man --out ~/.local/share/man/man1")]
     Man(Man),
+    /// Install the manual pages, and the completions for bash, zsh and fish
+    #[command(
+        name = "install-docs",
+        after_help = "Example:\n  handoff install-docs ~/.local\n\n\
+            zsh finds its own if share/zsh/site-functions under PREFIX is in its fpath."
+    )]
+    InstallDocs(InstallDocs),
     /// Print this help, that of a command, or all
     #[command(after_help = "Example:\n  handoff help all")]
     Help(Help),

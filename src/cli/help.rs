@@ -1,16 +1,26 @@
 //! Help, manual pages and completions: all made from the one definition of the command line.
 
-use super::args::{Completions, Help, Man, command};
+use super::args::{Completions, Help, InstallDocs, Man, command};
 use super::output::{Format, Output};
 use super::quote::quoted_within;
 use super::report::{Exit, Failure};
+use clap_complete::Shell;
 use clap_mangen::Man as ManualPage;
 use serde_json::json;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Longest command name shown in an error, in characters.
 const TOPIC_CHARACTERS_MAX: usize = 80;
+
+/// Where manual pages are, under a prefix (FHS 3.0 section 4.11.6).
+const MANUAL_FOLDER: &str = "share/man/man1";
+/// Where each shell looks for completions, under a prefix.
+const COMPLETIONS: [(Shell, &str); 3] = [
+    (Shell::Bash, "share/bash-completion/completions/handoff"),
+    (Shell::Zsh, "share/zsh/site-functions/_handoff"),
+    (Shell::Fish, "share/fish/vendor_completions.d/handoff.fish"),
+];
 
 /// Commands of every day, as the short help shows them.
 const EVERYDAY: [(&str, &[&str]); 3] = [
@@ -36,7 +46,15 @@ const OTHER: [(&str, &[&str]); 6] = [
     ("Trust", &["key", "trust", "acknowledge", "upgrade"]),
     (
         "Program",
-        &["doctor", "demo", "completions", "man", "help", "version"],
+        &[
+            "doctor",
+            "demo",
+            "completions",
+            "man",
+            "install-docs",
+            "help",
+            "version",
+        ],
     ),
 ];
 
@@ -107,14 +125,14 @@ pub fn version(output: &mut Output) -> Result<Exit, Failure> {
 /// # Errors
 /// None.
 pub fn completions(asked: &Completions, output: &mut Output) -> Result<Exit, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(asked.shell, &mut command(), "handoff", &mut script);
-    print(
-        "handoff.completions.v1",
-        &String::from_utf8_lossy(&script),
-        output,
-    );
+    print("handoff.completions.v1", &completion(asked.shell), output);
     Ok(Exit::Yes)
+}
+
+fn completion(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command(), "handoff", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
 }
 
 /// `handoff man`: to standard output, or one file per command into a folder.
@@ -122,25 +140,64 @@ pub fn completions(asked: &Completions, output: &mut Output) -> Result<Exit, Fai
 /// # Errors
 /// Environment, if a file cannot be written.
 pub fn man(asked: &Man, output: &mut Output) -> Result<Exit, Failure> {
+    let pages = pages()?;
+    match &asked.out {
+        Some(folder) => {
+            let files = in_folder(folder, &pages);
+            write_all(&files)?;
+            for (path, _) in &files {
+                output.line(&path.display().to_string());
+            }
+            let files: Vec<&str> = pages.iter().map(|page| page.file.as_str()).collect();
+            output.document("handoff.man.v1", Exit::Yes, json!({ "files": files }));
+        }
+        None => {
+            let text: String = pages.iter().map(|page| page.text.as_str()).collect();
+            print("handoff.man.v1", &text, output);
+        }
+    }
+    Ok(Exit::Yes)
+}
+
+/// `handoff install-docs`: manual pages and completions, where programs look for them.
+///
+/// # Errors
+/// Environment, if a file cannot be written.
+pub fn install(asked: &InstallDocs, output: &mut Output) -> Result<Exit, Failure> {
+    let manual = asked.prefix.join(MANUAL_FOLDER);
+    let mut files = in_folder(&manual, &pages()?);
+    let count = files.len();
+    let scripts = COMPLETIONS.map(|(shell, path)| (asked.prefix.join(path), completion(shell)));
+    files.extend(scripts);
+    write_all(&files)?;
+    output.line(&format!("{count} manual pages in {}", manual.display()));
+    for (path, _) in files.iter().skip(count) {
+        output.line(&path.display().to_string());
+    }
+    let paths: Vec<String> = (files.iter())
+        .map(|(path, _)| path.display().to_string())
+        .collect();
+    output.document(
+        "handoff.install_docs.v1",
+        Exit::Yes,
+        json!({ "files": paths }),
+    );
+    Ok(Exit::Yes)
+}
+
+struct Page {
+    file: String,
+    text: String,
+}
+
+fn pages() -> Result<Vec<Page>, Failure> {
     let mut pages = Vec::new();
     let mut root = command().after_help(EXITS.trim());
     root.build();
     collect_pages(&root, &mut pages).map_err(|error| {
         Failure::environment("io", format!("a manual page cannot be written: {error}"))
     })?;
-    match &asked.out {
-        Some(folder) => write_pages(folder, &pages, output),
-        None => {
-            let text: String = pages.iter().map(|page| page.text.as_str()).collect();
-            print("handoff.man.v1", &text, output);
-            Ok(Exit::Yes)
-        }
-    }
-}
-
-struct Page {
-    file: String,
-    text: String,
+    Ok(pages)
 }
 
 fn collect_pages(command: &clap::Command, pages: &mut Vec<Page>) -> io::Result<()> {
@@ -156,20 +213,24 @@ fn collect_pages(command: &clap::Command, pages: &mut Vec<Page>) -> io::Result<(
         .try_for_each(|below| collect_pages(below, pages))
 }
 
-fn write_pages(folder: &Path, pages: &[Page], output: &mut Output) -> Result<Exit, Failure> {
+fn in_folder(folder: &Path, pages: &[Page]) -> Vec<(PathBuf, String)> {
+    let placed = |page: &Page| (folder.join(&page.file), page.text.clone());
+    pages.iter().map(placed).collect()
+}
+
+/// Writes files, and the folders above them where they are not there.
+fn write_all(files: &[(PathBuf, String)]) -> Result<(), Failure> {
     let failed = |path: &Path, error: io::Error| {
         let path = path.display();
         Failure::environment("io", format!("{path} cannot be written: {error}"))
     };
-    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    for page in pages {
-        let path = folder.join(&page.file);
-        std::fs::write(&path, &page.text).map_err(|error| failed(&path, error))?;
-        output.line(&path.display().to_string());
+    for (path, text) in files {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        }
+        std::fs::write(path, text).map_err(|error| failed(path, error))?;
     }
-    let files: Vec<&str> = pages.iter().map(|page| page.file.as_str()).collect();
-    output.document("handoff.man.v1", Exit::Yes, json!({ "files": files }));
-    Ok(Exit::Yes)
+    Ok(())
 }
 
 /// Prints a text of this program's own.

@@ -228,6 +228,14 @@ pub struct Man {
     pub out: Option<PathBuf>,
 }
 
+/// `install-docs`
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct InstallDocs {
+    /// The folder under which share/man and the folders of completions are, such as ~/.local
+    #[arg(value_name = "PREFIX")]
+    pub prefix: PathBuf,
+}
+
 /// `help`
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct Help {

@@ -278,6 +278,7 @@ fn records(command: &Command) -> bool {
         | Command::Demo(_)
         | Command::Completions(_)
         | Command::Man(_)
+        | Command::InstallDocs(_)
         | Command::Help(_)
         | Command::Version => false,
     }

@@ -110,6 +110,7 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Demo(asked) => demo::demo(asked, output),
         Command::Completions(asked) => help::completions(asked, output),
         Command::Man(asked) => help::man(asked, output),
+        Command::InstallDocs(asked) => help::install(asked, output),
         Command::Help(asked) => help::help(asked, output),
         Command::Version => help::version(output),
     }
