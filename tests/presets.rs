@@ -73,13 +73,11 @@ fn a_bare_folder_is_its_platform_recorded_at_once() {
     assert_eq!(names(&told), ["os", "arch"]);
     assert_eq!(told["refused"], json!([]));
     assert!(told.get("error").is_none());
-    for (place, value) in [std::env::consts::OS, std::env::consts::ARCH]
-        .iter()
-        .enumerate()
-    {
+    let platform = [std::env::consts::OS, std::env::consts::ARCH];
+    for (place, (value, seq)) in platform.iter().zip([session + 2, session + 4]).enumerate() {
         let axis = &told["axes"][place];
         assert_eq!(axis["value"], *value);
-        assert_eq!(axis["seq"].as_u64(), Some(session + 2 + 2 * place as u64));
+        assert_eq!(axis["seq"], seq);
         let recorded = root.ok(&format!("show {}", axis["seq"]));
         assert_eq!(recorded["body"]["receipt"], axis["receipt"]);
         assert_eq!(recorded["body"]["max_age_ms"], 3_600_000);

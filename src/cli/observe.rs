@@ -394,3 +394,14 @@ pub fn milliseconds(duration: Duration) -> u64 {
         .unwrap_or(u64::MAX)
         .max(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_listens_once_however_often_it_is_asked_to() {
+        let first = listen().unwrap();
+        assert!(Arc::ptr_eq(&first, &listen().unwrap()));
+    }
+}
