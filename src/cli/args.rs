@@ -73,10 +73,10 @@ pub enum Command {
     /// Record a property of the environment that claims may need
     #[command(after_help = "Example:\n  \
         handoff axis python --class dependency_version --holds-if 'semver=>=3.11' -- python3 -V\n\n\
-        Presets: project (platform, toolchain, lockfiles, and git in a repository), platform (os,\n\
-        arch), git (git.commit, git.changes), toolchain (rustc, node, python3, go, ruby: those that\n\
-        manifests here name), lockfiles (lock.cargo, lock.npm, …), identity (user, privileges),\n\
-        container (mount-root, netns), env=NAME (env.name: whether it is set).")]
+        Presets: project (platform, toolchain, lockfiles, and git in a repository), platform\n\
+        (os, arch), git (git.commit, git.changes), toolchain (rustc, node, python3, go, ruby:\n\
+        those that manifests here name), lockfiles (lock.cargo, lock.npm, …), identity (user,\n\
+        privileges), container (mount-root, netns), env=NAME (env.name: whether it is set).")]
     Axis(Axis),
     /// Declare what may drift without invalidating anything
     #[command(after_help = "Example:\n  \
@@ -118,11 +118,11 @@ pub enum Command {
     Seal,
     /// Record many things in one process: a command a line, as JSON arrays
     #[command(after_help = "Example:\n  handoff append lines.jsonl\n\n\
-        A line: [\"claim\",\"a\",\"It is so\",\"--needs\",\"os\",\"--expect\",\"value=4\",\"--\",\"cat\",\"answer\"]\n\
-        Commands that record are taken: session open, axis, claim, flag, seal and the like. Each is\n\
-        recorded before the next is begun, and answered by a line of its own: the document that it\n\
-        prints with --json, with the number of its line. The first that fails ends it. Options of\n\
-        every command hold for each line that does not give them itself.")]
+        A line: [\"claim\",\"a\",\"It is so\",\"--needs\",\"os\",\"--\",\"./prove\"]\n\
+        Commands that record are taken: session open, axis, claim, flag, seal and the like.\n\
+        Each is recorded before the next is begun, and answered by a line of its own: the\n\
+        document that it prints with --json, with the number of its line. The first that fails\n\
+        ends it. Options of every command hold for each line that does not give them itself.")]
     Append(Append),
     /// As root: say that refused events, or a rollback, are known of
     #[command(after_help = "Example:\n  handoff acknowledge 77 --reason 'old client, no effect'")]
