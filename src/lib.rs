@@ -69,6 +69,7 @@ pub mod witness;
 
 pub mod cli;
 pub mod home;
+pub mod mcp;
 pub mod probe;
 pub mod store;
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -167,23 +168,45 @@ fn a_crate_is_named_only_where_it_is_owned() {
         ("base64ct", &["src/export.rs", "src/verifier_key.rs"]),
         ("semver", &["src/version.rs"]),
         ("jiff", &["src/types.rs"]),
+        ("rmcp", &["src/mcp/"]),
+        ("tokio", &["src/mcp/"]),
     ] {
         assert_owned(name, owners);
     }
 }
 
+/// Probes are started in the one, and this very program, for a call of a tool, in the other.
 #[test]
-fn a_process_is_started_in_one_file() {
-    let found: Vec<String> = code()
+fn a_process_is_started_in_one_file_of_probes_and_one_of_the_server() {
+    let starts = |line: &Line| {
+        line.names("std::process") && !line.names("std::process::ExitCode")
+            || line.names("tokio::process")
+    };
+    let found: BTreeSet<String> = code()
         .iter()
-        .filter(|line| line.names("std::process") && !line.names("std::process::ExitCode"))
+        .filter(|line| starts(line))
         .map(|line| line.file.clone())
         .collect();
-    assert!(!found.is_empty());
-    assert!(
-        found.iter().all(|file| file == "src/probe/run.rs"),
-        "{found:?}"
-    );
+    let owners = ["src/mcp/run.rs", "src/probe/run.rs"].map(str::to_owned);
+    assert_eq!(found, BTreeSet::from(owners));
+}
+
+#[test]
+fn the_server_starts_no_program_but_this_one() {
+    let of_server = |line: &&Line| line.file == "src/mcp/run.rs";
+    let code = code();
+    let started: Vec<&str> = code
+        .iter()
+        .filter(of_server)
+        .filter(|line| line.names("Command::new"))
+        .map(|line| line.text.trim())
+        .collect();
+    assert_eq!(started, ["Command::new(&self.program)"]);
+    let program = code
+        .iter()
+        .filter(of_server)
+        .any(|line| line.text.trim() == "program: std::env::current_exe()?,");
+    assert!(program, "the program is another one");
 }
 
 #[test]
@@ -296,11 +319,25 @@ fn probes_and_rules_know_no_file_and_no_command_line() {
 }
 
 #[test]
-fn nobody_imports_the_command_line_but_main() {
-    assert_imports_none_of(
-        |file| !file.starts_with("src/cli/") && file != "src/main.rs",
-        &["cli"],
-    );
+fn nobody_imports_the_command_line_but_main_and_the_server() {
+    let beneath = |file: &str| {
+        !["src/cli/", "src/mcp/"]
+            .iter()
+            .any(|folder| file.starts_with(folder))
+            && file != "src/main.rs"
+    };
+    assert_imports_none_of(beneath, &["cli", "mcp"]);
+}
+
+/// The server runs the program for each call: it opens no ledger and knows no event.
+#[test]
+fn the_server_knows_the_command_line_and_no_ledger() {
+    let above = [
+        &MEANING[..],
+        &["home", "probe", "store", "key", "probe_spec"],
+    ]
+    .concat();
+    assert_imports_none_of(|file| file.starts_with("src/mcp/"), &above);
 }
 
 #[test]

@@ -173,6 +173,7 @@ fn every_command_has_a_short_help_with_an_example() {
         "import",
         "doctor",
         "demo",
+        "mcp",
         "completions",
         "man",
         "install-docs",

@@ -200,6 +200,13 @@ pub enum Command {
     /// Watch a whole handoff, with real probes, in a scratch folder
     #[command(after_help = "Example:\n  handoff demo")]
     Demo(Demo),
+    /// Serve a client of the Model Context Protocol on standard input and output
+    #[command(
+        after_help = "Example:\n  handoff mcp --ledger /srv/project/.handoff/ledger.db\n\n\
+        A call of a tool is a run of this program in the folder it was started in, with the\n\
+        options of every command that this one was typed with. It ends when its client leaves."
+    )]
+    Mcp,
     /// Print completions for a shell
     #[command(after_help = "Example:\n  \
         handoff completions bash > ~/.local/share/bash-completion/completions/handoff")]
@@ -295,6 +302,15 @@ impl<'a> Inner<'a> {
             ..request
         })
     }
+}
+
+/// The words of `argv` that are options of every command, or their values: those beside the names
+/// of the program and of a command that takes nothing else.
+///
+/// # Errors
+/// If a word is not UTF-8.
+pub fn options(argv: &[OsString]) -> Result<Vec<String>, Failure> {
+    Ok(usage::parted(&usage::texts(argv)?).1)
 }
 
 /// The command that `argv` gets to, as `help` takes it; `all` if it gets to none.

@@ -35,7 +35,7 @@ const EVERYDAY: [(&str, &[&str]); 3] = [
 ];
 
 /// The other commands.
-const OTHER: [(&str, &[&str]); 6] = [
+const OTHER: [(&str, &[&str]); 7] = [
     ("Record in bulk", &["append"]),
     ("Correct", &["reverify", "retract", "discard", "erase"]),
     (
@@ -44,6 +44,7 @@ const OTHER: [(&str, &[&str]); 6] = [
     ),
     ("Prove", &["checkpoint", "prove", "verify-proof", "witness"]),
     ("Trust", &["key", "trust", "acknowledge", "upgrade"]),
+    ("Connect", &["mcp"]),
     (
         "Program",
         &[

@@ -132,6 +132,14 @@ pub struct Claim {
     /// What it states; may be omitted once the id has a statement
     #[arg(value_name = "STATEMENT")]
     pub statement: Option<Text>,
+    /// The same, whatever it begins with
+    #[arg(
+        id = "stated",
+        long = "statement",
+        value_name = "TEXT",
+        conflicts_with = "statement"
+    )]
+    pub stated: Option<Text>,
     /// What it needs.
     #[command(flatten)]
     pub grounds: Grounds,
@@ -148,8 +156,16 @@ pub struct Flag {
     #[arg(value_name = "ID")]
     pub id: ClaimId,
     /// What it states
-    #[arg(value_name = "STATEMENT")]
-    pub statement: Text,
+    #[arg(value_name = "STATEMENT", required_unless_present = "stated")]
+    pub statement: Option<Text>,
+    /// The same, whatever it begins with
+    #[arg(
+        id = "stated",
+        long = "statement",
+        value_name = "TEXT",
+        conflicts_with = "statement"
+    )]
+    pub stated: Option<Text>,
     /// What it was derived from; without it the claim is not flagged, but recorded as discarded
     #[arg(long, value_name = "DERIVATION")]
     pub because: Option<String>,
@@ -162,6 +178,20 @@ pub struct Flag {
     /// The step that would verify it.
     #[command(flatten)]
     pub step: Step,
+}
+
+impl Claim {
+    /// What it states, if that was typed.
+    pub fn statement(&self) -> Option<&Text> {
+        self.statement.as_ref().or(self.stated.as_ref())
+    }
+}
+
+impl Flag {
+    /// What it states; it was typed, or the command line was refused.
+    pub fn statement(&self) -> Option<&Text> {
+        self.statement.as_ref().or(self.stated.as_ref())
+    }
 }
 
 /// `promote`

@@ -24,16 +24,23 @@ pub(super) fn texts(argv: &[OsString]) -> Result<Vec<String>, Failure> {
 
 /// The command that `words` get to, such as `key new`, as far as there is one.
 pub(super) fn path(words: &[String]) -> Vec<String> {
+    parted(words).0
+}
+
+/// The command that `words` get to, and the options before, within and after its name, each with
+/// its value, as far as there is nothing else.
+pub(super) fn parted(words: &[String]) -> (Vec<String>, Vec<String>) {
     let mut command = super::command();
-    let mut path = Vec::new();
+    let (mut path, mut options) = (Vec::new(), Vec::new());
     let mut words = words.iter().skip(1);
     while let Some(word) = words.next() {
         if let Some(long) = word.strip_prefix("--") {
+            options.push(word.clone());
             let takes_value = command.get_arguments().any(|option| {
                 option.get_long() == Some(long) && option.get_action().takes_values()
             });
             if takes_value {
-                words.next();
+                options.extend(words.next().cloned());
             }
         } else if let Some(below) = command.find_subcommand(word) {
             path.push(word.clone());
@@ -42,7 +49,7 @@ pub(super) fn path(words: &[String]) -> Vec<String> {
             break;
         }
     }
-    path
+    (path, options)
 }
 
 /// `error` as a failure that ends with the command to type next.

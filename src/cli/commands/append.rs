@@ -276,6 +276,7 @@ fn records(command: &Command) -> bool {
         | Command::Import(_)
         | Command::Doctor
         | Command::Demo(_)
+        | Command::Mcp
         | Command::Completions(_)
         | Command::Man(_)
         | Command::InstallDocs(_)

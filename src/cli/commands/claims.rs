@@ -38,9 +38,9 @@ pub(super) fn claim(
         given.environment_independent.is_some(),
     )?;
     let mut question = about(session, &arguments.id, given);
-    question.statements.extend(arguments.statement.clone());
+    question.statements.extend(arguments.statement().cloned());
     let state = context.ask(&question)?;
-    let statement = stated(&state, &arguments.id, arguments.statement.as_ref())?;
+    let statement = stated(&state, &arguments.id, arguments.statement())?;
     let grounds = grounds(&state, session, given)?;
     question.cited.extend(&grounds.needs);
     question.statements.insert(statement.clone());
@@ -184,6 +184,9 @@ pub(super) fn flag(
 ) -> Result<Exit, Failure> {
     let session = context.session()?;
     let signer = context.signer()?;
+    let statement = arguments
+        .statement()
+        .ok_or_else(|| Failure::usage("missing <STATEMENT>"))?;
     let step = match &arguments.step.probe {
         None => None,
         Some(probe) => Some(step_of(
@@ -194,14 +197,14 @@ pub(super) fn flag(
     let question = Question {
         session: Some(session),
         claims: BTreeSet::from([arguments.id.clone()]),
-        statements: BTreeSet::from([arguments.statement.clone()]),
+        statements: BTreeSet::from([statement.clone()]),
         names: arguments.needs.iter().cloned().collect(),
         ..Question::default()
     };
     context.ask(&question)?;
     let provisional = Provisional {
         claim: arguments.id.clone(),
-        statement: arguments.statement.clone(),
+        statement: statement.clone(),
         derivation: arguments.because.clone().unwrap_or_default().parse()?,
         needs: arguments.needs.clone(),
         independent: arguments.environment_independent.clone(),

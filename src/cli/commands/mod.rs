@@ -17,6 +17,7 @@ mod head;
 mod import;
 mod key_read;
 mod log;
+mod mcp;
 mod preset;
 mod promote;
 mod prove;
@@ -108,6 +109,7 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Import(asked) => import::run(common, asked, output),
         Command::Doctor => doctor::run(common, output),
         Command::Demo(asked) => demo::demo(asked, output),
+        Command::Mcp => mcp::run(),
         Command::Completions(asked) => help::completions(asked, output),
         Command::Man(asked) => help::man(asked, output),
         Command::InstallDocs(asked) => help::install(asked, output),

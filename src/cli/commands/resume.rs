@@ -335,22 +335,21 @@ impl Told {
         told
     }
 
+    fn lines(&self) -> impl Iterator<Item = &str> {
+        let drifted = self.drifted.iter().map(String::as_str);
+        drifted.chain(self.text.lines())
+    }
+
     fn print(&self, output: &mut Output) {
-        for line in self
-            .drifted
-            .iter()
-            .map(String::as_str)
-            .chain(self.text.lines())
-        {
-            output.line(line);
-        }
+        self.lines().for_each(|line| output.line(line));
     }
 
     fn json(&self, session: Seq, head: &Head) -> Json {
+        let text: Vec<&str> = self.lines().collect();
         json!({
             "head": head_json(head), "seq": head.seq, "session": session, "axes": self.axes,
             "admissible": self.admissible, "blocked": self.blocked,
-            "provisional": self.provisional,
+            "provisional": self.provisional, "text": text.join("\n"),
         })
     }
 }

@@ -1,0 +1,343 @@
+//! The parameters of a tool: their JSON Schema, and the words of the command line that the values
+//! of a call stand for. Both come from one table, so that neither can promise what the other lacks.
+//!
+//! Nothing that a client sends can be read as an option: a value is joined to its option by `=`,
+//! stands after `--`, or is of a grammar that no option is of.
+
+use crate::cli::args::AxisReference;
+use crate::cli::quote::quoted_within;
+use crate::types::{AxisName, ClaimId, Name, Seq};
+use serde_json::{Map, Value, json};
+
+/// Longest text of a call, in bytes: more than any that the ledger takes (a record's bytes).
+const TEXT_BYTES_MAX: usize = 65_535;
+/// Most values of a list.
+const LIST_MAX: usize = 256;
+/// Most characters of a wrong value that are shown.
+const SHOWN_CHARACTERS_MAX: usize = 80;
+/// Ids and names, as `types.rs` parses them.
+const ID: &str = "^[a-z0-9][a-z0-9._/-]{0,63}$";
+/// An axis, maybe of one session.
+const REFERENCE: &str = "^[a-z0-9][a-z0-9._/-]{0,63}(@[0-9]+)?$";
+
+/// What a value is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    /// Any text.
+    Text,
+    /// A claim's id.
+    Claim,
+    /// The name of an axis.
+    Axis,
+    /// `NAME` or `NAME@SESSION`.
+    AxisReference,
+    /// The name of an agent.
+    Agent,
+    /// The position of an event, 1 at least.
+    Seq,
+    /// A whole number of a range.
+    Number(u64, u64),
+    /// One of these.
+    Choice(&'static [&'static str]),
+}
+
+/// Where the words of a parameter stand.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place {
+    /// A word by itself, after the options; its kind is one that begins with no dash.
+    Word,
+    /// After `--`, where no word is an option.
+    AfterDashes,
+    /// `--option=VALUE`, for each value.
+    Option(&'static str),
+    /// `--option` if true.
+    Switch(&'static str),
+    /// `--allow=NAME=REASON`, each with its `--observed=VALUE`.
+    Allowance,
+}
+
+/// How many values a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Count {
+    Optional,
+    Required,
+    /// A list that may be left out.
+    Many,
+    /// A list that may not.
+    RequiredMany,
+}
+
+/// A parameter of a tool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) count: Count,
+    pub(super) kind: Kind,
+    pub(super) place: Place,
+    /// What the client is told of it; nothing if the name says it all.
+    pub(super) help: &'static str,
+}
+
+/// Why the arguments of a call are none of the tool's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ArgumentError {
+    #[error("there is no parameter {0}; there are: {1}")]
+    Unknown(String, String),
+    #[error("the parameter {0} is missing")]
+    Missing(&'static str),
+    #[error("{name}: expected {expected}, found {found}")]
+    Wrong {
+        name: &'static str,
+        expected: String,
+        found: String,
+    },
+}
+
+/// The JSON Schema of the parameters of a tool.
+pub(super) fn schema(parameters: &[&[Parameter]]) -> Map<String, Value> {
+    let all = || parameters.iter().copied().flatten();
+    let properties: Map<String, Value> = all()
+        .map(|parameter| (parameter.name.to_owned(), parameter.schema()))
+        .collect();
+    let required: Vec<&str> = all()
+        .filter(|parameter| parameter.count.is_required())
+        .map(|parameter| parameter.name)
+        .collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    schema
+}
+
+/// The words that the arguments of a call stand for, without the command's own.
+///
+/// # Errors
+/// An argument that is missing, unknown, or of another type than its parameter.
+pub(super) fn words(
+    parameters: &[&[Parameter]],
+    arguments: &Map<String, Value>,
+) -> Result<Vec<String>, ArgumentError> {
+    let all = || parameters.iter().copied().flatten();
+    if let Some(name) = arguments
+        .keys()
+        .find(|name| all().all(|parameter| parameter.name != *name))
+    {
+        let known: Vec<&str> = all().map(|parameter| parameter.name).collect();
+        return Err(ArgumentError::Unknown(shown(name), known.join(", ")));
+    }
+    let mut words = Words::default();
+    for parameter in all() {
+        match arguments.get(parameter.name) {
+            // Clients that fill in every parameter send null for one that is not given.
+            None | Some(Value::Null) if parameter.count.is_required() => {
+                return Err(ArgumentError::Missing(parameter.name));
+            }
+            None | Some(Value::Null) => {}
+            Some(value) => parameter.write(value, &mut words)?,
+        }
+    }
+    let Words {
+        mut options,
+        plain,
+        last,
+    } = words;
+    options.extend(plain);
+    if !last.is_empty() {
+        options.push("--".to_owned());
+        options.extend(last);
+    }
+    Ok(options)
+}
+
+/// Words by where they stand.
+#[derive(Default)]
+struct Words {
+    options: Vec<String>,
+    plain: Vec<String>,
+    last: Vec<String>,
+}
+
+impl Count {
+    fn is_required(self) -> bool {
+        matches!(self, Count::Required | Count::RequiredMany)
+    }
+
+    fn is_list(self) -> bool {
+        matches!(self, Count::Many | Count::RequiredMany)
+    }
+}
+
+impl Parameter {
+    fn schema(&self) -> Value {
+        let one = match self.place {
+            Place::Switch(_) => json!({ "type": "boolean" }),
+            Place::Allowance => json!({
+                "type": "object",
+                "properties": {
+                    "name": { "type": "string", "pattern": ID },
+                    "reason": { "type": "string" },
+                    "observed": { "type": "array", "items": { "type": "string" } },
+                },
+                "required": ["name", "reason"],
+            }),
+            Place::Word | Place::AfterDashes | Place::Option(_) => self.kind.schema(),
+        };
+        let mut schema = match self.count.is_list() {
+            true => json!({ "type": "array", "items": one }),
+            false => one,
+        };
+        if let Some(members) = schema.as_object_mut() {
+            if self.count == Count::RequiredMany {
+                members.insert("minItems".to_owned(), json!(1));
+            }
+            if !self.help.is_empty() {
+                members.insert("description".to_owned(), json!(self.help));
+            }
+        }
+        schema
+    }
+
+    fn write(&self, value: &Value, words: &mut Words) -> Result<(), ArgumentError> {
+        if let Place::Switch(option) = self.place {
+            match value {
+                Value::Bool(true) => words.options.push(option.to_owned()),
+                Value::Bool(false) => {}
+                other => return Err(self.wrong("true or false", other)),
+            }
+            return Ok(());
+        }
+        let one = [value.clone()];
+        let values = match (self.count.is_list(), value) {
+            (false, _) => &one[..],
+            (true, Value::Array(values)) if values.len() <= LIST_MAX => values,
+            (true, other) => {
+                return Err(self.wrong(&format!("a list of at most {LIST_MAX}"), other));
+            }
+        };
+        if values.is_empty() && self.count == Count::RequiredMany {
+            return Err(ArgumentError::Missing(self.name));
+        }
+        for value in values {
+            match self.place {
+                Place::Word => words.plain.push(self.text(value)?),
+                Place::AfterDashes => words.last.push(self.text(value)?),
+                Place::Option(option) => {
+                    words
+                        .options
+                        .push(format!("{option}={}", self.text(value)?));
+                }
+                Place::Allowance => self.allowance(value, words)?,
+                Place::Switch(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn allowance(&self, value: &Value, words: &mut Words) -> Result<(), ArgumentError> {
+        let expected = "{name, reason, observed?}";
+        let wrong = || self.wrong(expected, value);
+        let members = value.as_object().ok_or_else(wrong)?;
+        let known = ["name", "reason", "observed"];
+        if members.keys().any(|name| !known.contains(&name.as_str())) {
+            return Err(wrong());
+        }
+        let member = |name| members.get(name).ok_or_else(wrong);
+        let name = self.of_kind(Kind::Axis, member("name")?)?;
+        let reason = self.of_kind(Kind::Text, member("reason")?)?;
+        words.options.push(format!("--allow={name}={reason}"));
+        let observed = match members.get("observed") {
+            None => &[][..],
+            Some(Value::Array(values)) if values.len() <= LIST_MAX => values,
+            Some(_) => return Err(wrong()),
+        };
+        for value in observed {
+            let value = self.of_kind(Kind::Text, value)?;
+            words.options.push(format!("--observed={value}"));
+        }
+        Ok(())
+    }
+
+    fn text(&self, value: &Value) -> Result<String, ArgumentError> {
+        self.of_kind(self.kind, value)
+    }
+
+    fn of_kind(&self, kind: Kind, value: &Value) -> Result<String, ArgumentError> {
+        kind.text(value)
+            .ok_or_else(|| self.wrong(&kind.expected(), value))
+    }
+
+    fn wrong(&self, expected: &str, value: &Value) -> ArgumentError {
+        ArgumentError::Wrong {
+            name: self.name,
+            expected: expected.to_owned(),
+            found: match value {
+                Value::String(text) => shown(text),
+                Value::Array(values) => format!("a list of {}", values.len()),
+                Value::Object(_) => "an object".to_owned(),
+                Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+            },
+        }
+    }
+}
+
+impl Kind {
+    fn schema(self) -> Value {
+        match self {
+            Kind::Text => json!({ "type": "string" }),
+            Kind::Claim | Kind::Axis | Kind::Agent => json!({ "type": "string", "pattern": ID }),
+            Kind::AxisReference => json!({ "type": "string", "pattern": REFERENCE }),
+            Kind::Seq => json!({ "type": "integer", "minimum": 1 }),
+            Kind::Number(min, max) => {
+                json!({ "type": "integer", "minimum": min, "maximum": max })
+            }
+            Kind::Choice(choices) => json!({ "type": "string", "enum": choices }),
+        }
+    }
+
+    fn expected(self) -> String {
+        match self {
+            Kind::Text => format!("a text of at most {TEXT_BYTES_MAX} bytes, none of them 0"),
+            Kind::Claim => "a claim's id".to_owned(),
+            Kind::Axis => "the name of an axis".to_owned(),
+            Kind::AxisReference => "NAME or NAME@SESSION of an axis".to_owned(),
+            Kind::Agent => "the name of an agent".to_owned(),
+            Kind::Seq => "a whole number above 0".to_owned(),
+            Kind::Number(min, max) => format!("a whole number from {min} to {max}"),
+            Kind::Choice(choices) => format!("one of {}", choices.join(", ")),
+        }
+    }
+
+    /// The value as a word, if it is of this kind.
+    fn text(self, value: &Value) -> Option<String> {
+        let number = || value.as_u64();
+        let text = || {
+            let text = value.as_str()?;
+            (text.len() <= TEXT_BYTES_MAX && !text.contains('\0')).then(|| text.to_owned())
+        };
+        match self {
+            Kind::Text => text(),
+            Kind::Claim => text()?.parse::<ClaimId>().ok().map(|id| id.to_string()),
+            Kind::Axis => text()?.parse::<AxisName>().ok().map(|id| id.to_string()),
+            Kind::Agent => text()?.parse::<Name>().ok().map(|id| id.to_string()),
+            Kind::AxisReference => text().filter(|text| text.parse::<AxisReference>().is_ok()),
+            Kind::Seq => {
+                let number = number()?.to_string();
+                let seq: Seq = number.parse().ok()?;
+                (seq > Seq::ZERO).then_some(number)
+            }
+            Kind::Number(min, max) => {
+                let number = number().filter(|number| (min..=max).contains(number))?;
+                Some(number.to_string())
+            }
+            Kind::Choice(choices) => text().filter(|text| choices.contains(&text.as_str())),
+        }
+    }
+}
+
+fn shown(text: &str) -> String {
+    quoted_within(text, SHOWN_CHARACTERS_MAX)
+}
