@@ -4,7 +4,7 @@
 //! says how many were left out and which command tells the rest.
 
 use crate::cli::quote::{shell_quoted, visible};
-use crate::cli::report::ERROR_SCHEMA;
+use crate::cli::report::{ERROR_SCHEMA, Exit};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
@@ -34,12 +34,11 @@ pub(super) fn result(document: &Map<String, Value>, rest: &[String]) -> CallTool
 }
 
 /// A failure of the server's own, told like those of the program.
-pub(super) fn failure(code: &str, message: &str, next: &str) -> Map<String, Value> {
-    let exit = if code == "usage" { 2 } else { 5 };
+pub(super) fn failure(exit: Exit, code: &str, message: &str, next: &str) -> Map<String, Value> {
     let error = json!({ "code": code, "message": message, "next": next, "retryable": false });
     Map::from_iter([
         ("schema".to_owned(), json!(ERROR_SCHEMA)),
-        ("exit".to_owned(), json!(exit)),
+        ("exit".to_owned(), json!(exit.code())),
         ("error".to_owned(), error),
     ])
 }
@@ -186,5 +185,113 @@ fn make_visible(value: &mut Value) {
         Value::Array(values) => values.iter_mut().for_each(make_visible),
         Value::Object(members) => members.values_mut().for_each(make_visible),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    fn rest() -> Vec<String> {
+        ["--json", "state", "--session=3"]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    #[test]
+    fn what_fits_is_told_whole() {
+        let whole = document(json!({ "schema": "s", "exit": 0, "claims": [1, 2, 3] }));
+        assert_eq!(bounded(&whole, &rest()), whole);
+        let mut longest = document(json!({ "exit": 0, "text": "" }));
+        let room = ANSWER_CHARACTERS_MAX - size_of(&longest);
+        longest.insert("text".to_owned(), json!("x".repeat(room)));
+        assert_eq!(bounded(&longest, &rest()), longest);
+    }
+
+    #[test]
+    fn lists_are_cut_between_their_elements_in_turns_and_what_is_left_is_counted() {
+        let claim = json!({ "claim": "a", "statement": "\u{e9}".repeat(100) });
+        let whole = document(json!({
+            "schema": "s", "exit": 1, "few": ["x"], "axes": vec![claim.clone(); 500],
+            "claims": vec![claim.clone(); 900],
+        }));
+        assert!(
+            size_of(&whole) > ANSWER_CHARACTERS_MAX,
+            "there is something to cut"
+        );
+        let cut = bounded(&whole, &rest());
+        assert!(size_of(&cut) <= ANSWER_CHARACTERS_MAX);
+        assert!(
+            size_of(&cut) > ANSWER_CHARACTERS_MAX * 9 / 10,
+            "no more than must be is cut"
+        );
+        let kept = |name: &str| cut[name].as_array().unwrap().clone();
+        assert!(kept("claims").iter().all(|kept| *kept == claim));
+        assert!(kept("claims").len().abs_diff(kept("axes").len()) <= 1);
+        assert_eq!(cut["few"], json!(["x"]));
+        assert_eq!(
+            cut["left_out"],
+            json!({
+                "axes": 500 - kept("axes").len(), "claims": 900 - kept("claims").len(),
+                "rest": "handoff --json state --session=3",
+            })
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_cut_is_left_out_whole_but_an_error_stays() {
+        let long = "x".repeat(2 * ANSWER_CHARACTERS_MAX);
+        let cut = bounded(
+            &document(json!({ "exit": 0, "text": long, "n": 1 })),
+            &rest(),
+        );
+        assert_eq!(cut["left_out"]["text"], "all");
+        assert_eq!(
+            (&cut["exit"], &cut["n"], cut.get("text")),
+            (&json!(0), &json!(1), None)
+        );
+        let error = json!({ "code": "c", "message": "m", "details": long });
+        let cut = bounded(&document(json!({ "exit": 5, "error": error })), &rest());
+        assert_eq!(cut["error"], json!({ "code": "c", "message": "m" }));
+        assert!(size_of(&cut) <= ANSWER_CHARACTERS_MAX);
+    }
+
+    #[test]
+    fn a_text_hides_nothing_and_stands_below_what_is_small() {
+        let told = document(json!({
+            "exit": 1, "session": 7, "claims": [{ "claim": "a" }], "required_missing": ["a"],
+            "text": "BLOCKED\n- a: \"quoted\"",
+        }));
+        let text = text(&told, &rest());
+        let (head, below) = text.split_once('\n').unwrap();
+        let head: Value = serde_json::from_str(head).unwrap();
+        assert_eq!(
+            head,
+            json!({ "exit": 1, "session": 7, "required_missing": ["a"] })
+        );
+        assert!(below.starts_with(QUOTED));
+        assert!(below.ends_with("BLOCKED\n- a: \"quoted\""));
+        let hidden = document(json!({ "statement": "a\u{202e}b\u{e0041}" }));
+        assert_eq!(
+            super::text(&hidden, &rest()),
+            r#"{"statement":"a\\u{202e}b\\u{e0041}"}"#
+        );
+    }
+
+    #[test]
+    fn only_a_document_with_an_error_is_one() {
+        let no = result(
+            &document(json!({ "schema": "s", "exit": 1, "claims": [] })),
+            &rest(),
+        );
+        assert_eq!(no.is_error, Some(false));
+        let refused = failure(Exit::Usage, "usage", "no", "handoff help");
+        let refused = result(&refused, &rest());
+        assert_eq!(refused.is_error, Some(true));
+        assert_eq!(refused.structured_content.unwrap()["exit"], 2);
     }
 }

@@ -5,7 +5,7 @@
 //! at the same time, and a crash takes nothing with it. The server itself opens no ledger.
 //!
 //! ```text
-//! line ──lines──▶ request ──rmcp──▶ tool ──parameters──▶ words ──run──▶ document ──answer──▶ result
+//! line ─lines▶ request ─rmcp▶ tool ─parameters▶ words ─run▶ document ─answer▶ result
 //! ```
 
 mod answer;
@@ -15,6 +15,7 @@ mod run;
 mod tools;
 
 use crate::cli::quote::quoted_within;
+use crate::cli::report::Exit;
 use lines::Lines;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -159,7 +160,7 @@ impl Server {
             Ok(words) => words,
             Err(error) => {
                 let next = format!("handoff help {}", tool.name);
-                let document = answer::failure("usage", &error.to_string(), &next);
+                let document = answer::failure(Exit::Usage, "usage", &error.to_string(), &next);
                 return answer::result(&document, &[]);
             }
         };
@@ -193,22 +194,30 @@ fn not_answered(error: &RunError) -> JsonObject {
         RunError::Io(_) => ("io", "handoff doctor"),
         RunError::TooLong => ("too_long", "handoff help log"),
     };
-    answer::failure(code, &error.to_string(), next)
+    answer::failure(Exit::Environment, code, &error.to_string(), next)
 }
 
-/// The program gave no document: it was killed, or is at fault.
+/// The program gave no document: it was ended before it could, or is at fault.
 fn no_document(ended: &Ended) -> JsonObject {
     let how = match ended.exit {
-        Some(exit) => format!("exit {exit}"),
-        None => "a signal".to_owned(),
+        Some(exit) => format!("with exit {exit}"),
+        None => "by a signal".to_owned(),
     };
     let notes = String::from_utf8_lossy(&ended.notes);
-    let notes = quoted_within(notes.trim(), NOTES_CHARACTERS_MAX);
+    let said = match notes.trim() {
+        "" => String::new(),
+        notes => format!(", saying {}", quoted_within(notes, NOTES_CHARACTERS_MAX)),
+    };
     let message = format!(
-        "the program ended without an answer ({how}), saying {notes}; what it was to record may \
-         or may not be recorded"
+        "the program ended {how} and without an answer{said}; what it was to record may or may \
+         not be recorded"
     );
-    answer::failure("no_answer", &message, "handoff log --limit 3")
+    let code = if ended.was_given_up {
+        "interrupted"
+    } else {
+        "no_answer"
+    };
+    answer::failure(Exit::Indeterminate, code, &message, "handoff log --limit 3")
 }
 
 impl ServerHandler for Server {

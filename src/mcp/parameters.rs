@@ -341,3 +341,164 @@ impl Kind {
 fn shown(text: &str) -> String {
     quoted_within(text, SHOWN_CHARACTERS_MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn parameter(name: &'static str, count: Count, kind: Kind, place: Place) -> Parameter {
+        Parameter {
+            name,
+            count,
+            kind,
+            place,
+            help: "",
+        }
+    }
+
+    const ALL: &[Parameter] = &[
+        parameter("id", Count::Required, Kind::Claim, Place::Word),
+        parameter("argv", Count::Many, Kind::Text, Place::AfterDashes),
+        parameter("expect", Count::Many, Kind::Text, Place::Option("--expect")),
+        parameter(
+            "needs",
+            Count::Many,
+            Kind::AxisReference,
+            Place::Option("--needs"),
+        ),
+        parameter(
+            "session",
+            Count::Optional,
+            Kind::Seq,
+            Place::Option("--session"),
+        ),
+        parameter(
+            "shell",
+            Count::Optional,
+            Kind::Text,
+            Place::Switch("--shell"),
+        ),
+        parameter(
+            "size",
+            Count::Optional,
+            Kind::Number(5, 9),
+            Place::Option("--size"),
+        ),
+        parameter(
+            "class",
+            Count::Optional,
+            Kind::Choice(&["a", "b"]),
+            Place::Option("--class"),
+        ),
+        parameter("allow", Count::Many, Kind::Text, Place::Allowance),
+    ];
+
+    fn made(arguments: Value) -> Result<Vec<String>, ArgumentError> {
+        words(&[ALL], arguments.as_object().unwrap())
+    }
+
+    #[test]
+    fn options_come_first_then_words_then_what_follows_the_dashes() {
+        let made = made(json!({
+            "argv": ["-x", "--json"], "id": "a", "shell": true, "session": 3, "size": 5,
+            "expect": ["", "-1"], "needs": ["os", "os@4"], "class": null,
+            "allow": [{ "name": "zone", "reason": "=", "observed": ["--"] }],
+        }));
+        let expected = [
+            "--expect=",
+            "--expect=-1",
+            "--needs=os",
+            "--needs=os@4",
+            "--session=3",
+            "--shell",
+            "--size=5",
+            "--allow=zone==",
+            "--observed=--",
+            "a",
+            "--",
+            "-x",
+            "--json",
+        ];
+        assert_eq!(made.unwrap(), expected);
+        assert_eq!(
+            super::tests::made(json!({ "id": "a", "shell": false, "argv": [] })).unwrap(),
+            ["a"]
+        );
+    }
+
+    #[test]
+    fn what_is_missing_unknown_or_of_another_type_is_told_by_name() {
+        assert_eq!(made(json!({})), Err(ArgumentError::Missing("id")));
+        assert_eq!(
+            made(json!({ "id": null })),
+            Err(ArgumentError::Missing("id"))
+        );
+        let unknown = made(json!({ "id": "a", "Session": 3 })).unwrap_err();
+        assert!(matches!(unknown, ArgumentError::Unknown(..)), "{unknown}");
+        for (name, value) in [
+            ("id", json!("-a")),
+            ("id", json!(7)),
+            ("argv", json!("a")),
+            ("argv", json!([7])),
+            ("argv", json!(vec!["a"; LIST_MAX + 1])),
+            ("argv", json!(["a\0"])),
+            ("argv", json!(["a".repeat(TEXT_BYTES_MAX + 1)])),
+            ("needs", json!(["a,b"])),
+            ("needs", json!(["--x"])),
+            ("session", json!(0)),
+            ("session", json!("3")),
+            ("session", json!(-3)),
+            ("session", json!(3.5)),
+            ("session", json!(1u64 << 60)),
+            ("shell", json!("true")),
+            ("size", json!(4)),
+            ("size", json!(10)),
+            ("class", json!("c")),
+            ("allow", json!([{ "name": "a" }])),
+            ("allow", json!(["a=b"])),
+            ("allow", json!([{ "name": "-a", "reason": "r" }])),
+        ] {
+            let arguments =
+                Map::from_iter([("id".to_owned(), json!("a")), (name.to_owned(), value)]);
+            let told = words(&[ALL], &arguments).unwrap_err();
+            assert!(
+                matches!(told, ArgumentError::Wrong { name: found, .. } if found == name),
+                "{told}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_schema_lets_through_what_is_taken_and_nothing_else() {
+        let schema = Value::Object(schema(&[ALL]));
+        let is_valid = |arguments: &Value| jsonschema::is_valid(&schema, arguments);
+        for arguments in [
+            json!({ "id": "a" }),
+            json!({ "id": "a", "session": 1, "size": 9, "class": "b" }),
+            json!({ "id": "a", "allow": [{ "name": "z", "reason": "r", "observed": ["v"] }] }),
+            json!({ "id": "a", "needs": ["os@4"], "argv": ["-x"], "shell": false }),
+        ] {
+            assert!(
+                is_valid(&arguments) && made(arguments.clone()).is_ok(),
+                "{arguments}"
+            );
+        }
+        for arguments in [
+            json!({}),
+            json!({ "id": "-a" }),
+            json!({ "id": "a", "x": 1 }),
+            json!({ "id": "a", "session": 0 }),
+            json!({ "id": "a", "size": 4 }),
+            json!({ "id": "a", "class": "c" }),
+            json!({ "id": "a", "needs": ["a,b"] }),
+            json!({ "id": "a", "argv": "x" }),
+            json!({ "id": "a", "shell": "yes" }),
+            json!({ "id": "a", "allow": [{ "name": "z" }] }),
+        ] {
+            assert!(
+                !is_valid(&arguments) && made(arguments.clone()).is_err(),
+                "{arguments}"
+            );
+        }
+    }
+}

@@ -54,6 +54,8 @@ pub(super) struct Ended {
     pub(super) notes: Vec<u8>,
     /// The exit, unless a signal ended it.
     pub(super) exit: Option<i32>,
+    /// Whether it was told to end before it did.
+    pub(super) was_given_up: bool,
 }
 
 /// Why nothing, or not all, of an answer is there.
@@ -121,16 +123,20 @@ impl Runner {
         tokio::pin!(reading);
         let read = tokio::select! {
             read = &mut reading => Some(read),
-            () = &mut given_up => {
-                tell_to_end(&child);
-                timeout(TERMINATION_GRACE, &mut reading).await.ok()
-            }
+            () = &mut given_up => None,
         };
+        let was_given_up = read.is_none();
         let (document, notes) = match read {
             Some(read) => read,
             None => {
-                child.start_kill()?;
-                reading.await
+                tell_to_end(&child);
+                match timeout(TERMINATION_GRACE, &mut reading).await {
+                    Ok(read) => read,
+                    Err(_) => {
+                        child.start_kill()?;
+                        reading.await
+                    }
+                }
             }
         };
         // Its output is closed: it has ended, or is about to.
@@ -148,6 +154,7 @@ impl Runner {
             document: document.kept,
             notes: notes.kept,
             exit: status.code(),
+            was_given_up,
         })
     }
 

@@ -97,6 +97,7 @@ fn every_answer_about_five_thousand_claims_is_bounded_and_says_what_was_left_out
         for number in 0..CLAIMS {
             let mut flag = template.clone();
             flag.claim = format!("claim-{number}").parse().unwrap();
+            flag.directive.do_not_act_on = flag.claim.clone();
             flag.statement = format!("statement {number}: {}", "long ".repeat(30))
                 .parse()
                 .unwrap();
@@ -115,7 +116,9 @@ fn every_answer_about_five_thousand_claims_is_bounded_and_says_what_was_left_out
         (&brief.document, "claims"),
     ] {
         let shown = told[list].as_array().unwrap().len();
-        let left = told["left_out"][list].as_u64().unwrap();
+        let left = told["left_out"][list]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{told}"));
         assert!(shown > 0, "{list}");
         assert_eq!(shown + usize::try_from(left).unwrap(), CLAIMS + 1, "{list}");
         let rest = told["left_out"]["rest"].as_str().unwrap();

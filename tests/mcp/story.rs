@@ -128,11 +128,7 @@ fn a_tool_says_what_the_command_line_says() {
     let mut client = Client::of(&root, &format!("--session {session}"));
     for (tool, arguments, line) in [
         ("brief", json!({}), "brief".to_owned()),
-        (
-            "can",
-            json!({ "claims": ["x"] }),
-            format!("can --session {session} x"),
-        ),
+        ("can", json!({ "claims": ["x"] }), "can x".to_owned()),
         ("verify", json!({}), "verify".to_owned()),
         (
             "discard",
@@ -140,8 +136,12 @@ fn a_tool_says_what_the_command_line_says() {
             "discard x --reason r".to_owned(),
         ),
     ] {
-        let mut typed: Value =
-            serde_json::from_str(&root.run(&format!("--json {line}")).stdout).unwrap();
+        let mut typed: Value = serde_json::from_str(
+            &root
+                .run(&format!("--json --session {session} {line}"))
+                .stdout,
+        )
+        .unwrap();
         let mut called = client.call(tool, arguments).document;
         for document in [&mut typed, &mut called] {
             document.as_object_mut().unwrap().remove("ms");
