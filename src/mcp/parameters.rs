@@ -203,10 +203,9 @@ impl Parameter {
 
     fn write(&self, value: &Value, words: &mut Words) -> Result<(), ArgumentError> {
         if let Place::Switch(option) = self.place {
-            match value {
-                Value::Bool(true) => words.options.push(option.to_owned()),
-                Value::Bool(false) => {}
-                other => return Err(self.wrong("true or false", other)),
+            let is_on = value.as_bool();
+            if is_on.ok_or_else(|| self.wrong("true or false", value))? {
+                words.options.push(option.to_owned());
             }
             return Ok(());
         }
