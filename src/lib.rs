@@ -24,6 +24,7 @@ pub mod command_claims;
 pub mod comparator;
 pub mod credential;
 mod demand;
+pub mod duration;
 pub mod env_name;
 pub mod event;
 pub mod expectation;
@@ -69,6 +70,7 @@ pub mod witness;
 
 pub mod cli;
 pub mod home;
+pub mod hooks;
 pub mod mcp;
 pub mod probe;
 pub mod store;

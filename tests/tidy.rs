@@ -170,6 +170,9 @@ fn a_crate_is_named_only_where_it_is_owned() {
         ("jiff", &["src/types.rs"]),
         ("rmcp", &["src/mcp/"]),
         ("tokio", &["src/mcp/"]),
+        ("toml", &["src/hooks/guards.rs"]),
+        ("jsonc_parser", &["src/hooks/settings.rs"]),
+        ("similar", &["src/hooks/settings.rs"]),
     ] {
         assert_owned(name, owners);
     }
@@ -314,6 +317,13 @@ fn probes_and_rules_know_no_file_and_no_command_line() {
         home,
         &["cli", "probe", "rules", "refusal", "state", "facts"],
     );
+}
+
+#[test]
+fn hooks_know_clients_and_no_ledger() {
+    let hooks = |file: &str| file.starts_with("src/hooks/");
+    let above = [&MEANING[..], &["cli", "probe", "store", "gate", "key"]].concat();
+    assert_imports_none_of(hooks, &above);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The command line as types: what may be typed, and what was.
 
 mod common;
+mod hooks;
 mod manage;
 mod probe;
 mod prove;
@@ -10,6 +11,7 @@ mod usage;
 mod values;
 
 pub use common::{Common, Place};
+pub use hooks::{Hook, Hooks, Settings};
 pub use manage::{
     Acknowledge, Acknowledged, Completions, Demo, Export, Help, Import, Init, InstallDocs, Key,
     Man, Open, Session, Trust,
@@ -194,6 +196,19 @@ pub enum Command {
     /// Make a ledger file of an export
     #[command(after_help = "Example:\n  handoff import ledger.jsonl --to restored.db")]
     Import(Import),
+    /// Answer a hook of an agent's command line
+    #[command(after_help = "Example:\n  \
+        handoff hook pre-tool --client claude < payload.json\n\n\
+        Clients run it; handoff hooks install tells them to. It reads the client's JSON on\n\
+        standard input, and answers and exits as that client reads it (exit 2: do not do it).\n\
+        What a tool call needs stands in .handoff/guards.toml; on errors it fails as that says.")]
+    Hook(Hook),
+    /// Wire the hooks of agents' command lines, and look at them
+    #[command(subcommand)]
+    Hooks(Hooks),
+    /// Print what to put into AGENTS.md, so that agents use this ledger
+    #[command(after_help = "Example:\n  handoff guide >> AGENTS.md")]
+    Guide,
     /// Look whether this machine can keep a ledger, and what to do if not
     #[command(after_help = "Example:\n  handoff doctor --json")]
     Doctor,

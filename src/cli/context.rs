@@ -144,7 +144,8 @@ impl<'a> Context<'a, AnyLedger> {
             | Exit::Environment
             | Exit::Indeterminate
             | Exit::NotRun
-            | Exit::Action(_) => failure,
+            | Exit::Action(_)
+            | Exit::Blocked => failure,
         })
     }
 

@@ -48,6 +48,9 @@ const OTHER: [(&str, &[&str]); 7] = [
     (
         "Program",
         &[
+            "hook",
+            "hooks",
+            "guide",
             "doctor",
             "demo",
             "completions",

@@ -24,27 +24,34 @@ pub mod trust;
 pub mod written;
 
 use args::{Command, Request};
-use output::Output;
+use output::{Format, Output};
 use report::{Exit, Failure};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// The command whose exits are another program's.
 const GATE: &str = "gate";
+/// The command whose answers are another program's to read.
+const HOOK: &str = "hook";
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     observe::outlive_file_size_limit();
     let argv: Vec<OsString> = std::env::args_os().collect();
+    let topic = args::topic(&argv);
     let parsed = args::parse(&argv);
     // A gate's standard output is the gated command's, whether it is run or not.
     let aside = match &parsed {
         Ok(request) => matches!(&request.command, Command::Gate(gate) if !gate.dry_run),
-        Err(_) => args::topic(&argv) == GATE,
+        Err(_) => topic == GATE,
+    };
+    let format = match topic == HOOK {
+        true => Format::Text,
+        false => args::format(&argv),
     };
     let mut output = match aside {
-        true => Output::aside(args::format(&argv)),
-        false => Output::new(args::format(&argv)),
+        true => Output::aside(format),
+        false => Output::new(format),
     };
     let exit = answer(&argv, parsed, &mut output);
     output.finish(exit)
@@ -64,6 +71,10 @@ fn answer(argv: &[OsString], read: Result<Request, Failure>, output: &mut Output
     });
     let ended = match topic == GATE {
         true => ended.map_err(Failure::not_run),
+        false => ended,
+    };
+    let ended = match topic == HOOK {
+        true => ended.map_err(|failure| commands::hook::misused(argv, failure)),
         false => ended,
     };
     ended.unwrap_or_else(|failure| {

@@ -227,7 +227,8 @@ impl Output {
                 | Exit::Environment
                 | Exit::Indeterminate
                 | Exit::NotRun
-                | Exit::Action(_),
+                | Exit::Action(_)
+                | Exit::Blocked,
             ) => (String::new(), exit),
         };
         // Nobody can be told that standard error is broken too.

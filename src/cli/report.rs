@@ -32,6 +32,8 @@ pub enum Exit {
     NotRun,
     /// What the gated command itself exited with.
     Action(u8),
+    /// 2, as clients read it of a hook: what was about to happen is not to happen.
+    Blocked,
 }
 
 impl Exit {
@@ -47,6 +49,7 @@ impl Exit {
             Exit::Indeterminate => 6,
             Exit::NotRun => 125,
             Exit::Action(code) => code,
+            Exit::Blocked => 2,
         }
     }
 }

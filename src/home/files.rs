@@ -261,7 +261,11 @@ pub(super) fn write(path: &Path, bytes: &[u8], present: Present) -> Result<(), F
 /// Makes a file as [`write`] does, in place of another, but lets the system choose when it reaches
 /// the disk: whoever reads it sees all of it or all of the one before, but a power cut may leave
 /// either, or nothing but zeros, or no bytes (some file systems name a file before its bytes).
-pub(super) fn write_in_passing(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+///
+/// # Errors
+///
+/// What the system refused, and then the one before is left.
+pub fn write_in_passing(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let failed = |error: tempfile::PersistError| FileError::io("write", path)(error.error);
     beside(path, bytes, PRIVATE_MODE)?
         .persist(path)
@@ -371,6 +375,32 @@ impl Replaceable {
     pub fn write(&self, bytes: &[u8]) -> Result<(), FileError> {
         write(&self.path, bytes, Present::Replace)
     }
+}
+
+/// Takes a file's place, whole or not at all, as it is written with [`write`]; its permission bits
+/// stay, and a link stays one: what it leads to is replaced. Where there is none, it is a new file
+/// as of [`write_new`].
+///
+/// # Errors
+///
+/// Anything but a regular file in its place; what the system refused, and then the one before is
+/// left.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let found = match path.metadata() {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return write_new(path, bytes),
+        Err(error) => return Err(FileError::io("examine", path)(error)),
+    };
+    let kind = FileKind::of(&found);
+    if kind != FileKind::Regular {
+        let path = path.to_owned();
+        return Err(FileError::NotRegular { path, found: kind });
+    }
+    let target = path.canonicalize().map_err(FileError::io("find", path))?;
+    let file = beside(&target, bytes, PRIVATE_MODE)?;
+    let same = Permissions::from_mode(found.permissions().mode() & 0o777);
+    (file.as_file().set_permissions(same)).map_err(FileError::io("write", &target))?;
+    place(&target, file, Present::Replace)
 }
 
 fn sync_folder(folder: &Path) -> Result<(), FileError> {

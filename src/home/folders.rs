@@ -88,6 +88,11 @@ impl Folders {
         Ok(views.join(format!("{ledger}.recent")))
     }
 
+    /// The folder of what hooks fired last.
+    pub fn hooks(&self) -> Result<PathBuf, PathError> {
+        Ok(known(&self.state, "XDG_STATE_HOME")?.join("hooks"))
+    }
+
     /// The file that lists which ledger files are this machine's own.
     pub fn own_files(&self) -> Result<PathBuf, PathError> {
         Ok(known(&self.state, "XDG_STATE_HOME")?.join("ledgers"))

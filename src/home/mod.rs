@@ -6,7 +6,7 @@
 //!  pins.rs     whose ledgers to trust ─┼─▶ files.rs   read whole, written whole
 //!  witness.rs  what was seen of ledgers┼─▶ lock.rs    one change at a time
 //!  view.rs     the index of a ledger ──┼─▶ memory.rs  what outlives it
-//!                                      └─▶ own_files.rs  whose it is
+//!                                      └─▶ own_files.rs  whose it is, own_word.rs  who wrote it
 //!  clock.rs    the time, random bytes        surroundings.rs   who may write where
 //! ```
 
@@ -18,6 +18,7 @@ pub mod keys;
 mod lock;
 pub mod memory;
 pub mod own_files;
+mod own_word;
 pub mod paths;
 pub mod pins;
 pub mod scope;
@@ -25,5 +26,8 @@ pub mod surroundings;
 pub mod view;
 pub mod witness;
 
-pub use files::{FileError, FileKind, Replaceable, read_given, write_new};
+pub use files::{
+    FileError, FileKind, Replaceable, read_given, replace, write_in_passing, write_new,
+};
 pub use lock::LockError;
+pub use own_word::{OwnWordError, read_own_word};

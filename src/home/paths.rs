@@ -148,6 +148,33 @@ pub fn place_for_ledger(cwd: &Path) -> Result<PathBuf, PathError> {
     Ok(folder.join(LEDGER_FOLDER).join(LEDGER_FILE))
 }
 
+/// The files of a name beside ledgers, whether or not there is one: in every `.handoff` of `cwd` and
+/// the folders above, and of the main worktree, the nearest first. A `cwd` that is gone is searched
+/// from the nearest folder above it that is there.
+///
+/// # Errors
+///
+/// A search that failed, which is not one that found nothing.
+pub fn find_beside_ledgers(cwd: &Path, name: &str) -> Result<Vec<PathBuf>, PathError> {
+    let start = cwd.ancestors().find(|folder| folder.is_dir());
+    let start = start.map(canonical).transpose()?.unwrap_or_default();
+    let mut found = Vec::new();
+    for folder in start.ancestors() {
+        let main = main_worktree(folder)?;
+        for holder in std::iter::once(folder).chain(main.as_deref()) {
+            let path = holder.join(LEDGER_FOLDER).join(name);
+            match path.symlink_metadata() {
+                Ok(_) if !found.contains(&path) => found.push(path),
+                Ok(_) => {}
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+                Err(error) => return Err(FileError::io("look at", &path)(error).into()),
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// The effective user id of this process.
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()

@@ -92,7 +92,8 @@ pub(super) fn run(common: &Common, asked: &Append, output: &mut Output) -> Resul
             | Exit::Environment
             | Exit::Indeterminate
             | Exit::NotRun
-            | Exit::Action(_) => false,
+            | Exit::Action(_)
+            | Exit::Blocked => false,
         };
         if !goes_on || output.is_broken() {
             tally.stopped = Some(number);
@@ -277,6 +278,9 @@ fn records(command: &Command) -> bool {
         | Command::Doctor
         | Command::Demo(_)
         | Command::Mcp
+        | Command::Hook(_)
+        | Command::Hooks(_)
+        | Command::Guide
         | Command::Completions(_)
         | Command::Man(_)
         | Command::InstallDocs(_)

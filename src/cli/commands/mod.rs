@@ -13,7 +13,10 @@ mod evidence;
 mod export;
 mod gate;
 mod grounds;
+mod guide;
 mod head;
+pub mod hook;
+mod hooks;
 mod import;
 mod key_read;
 mod log;
@@ -107,6 +110,9 @@ fn dispatch(request: &Request, output: &mut Output) -> Result<Exit, Failure> {
         Command::Witness(asked) => witness::run(common, asked, output),
         Command::Export(asked) => export::run(common, asked, output),
         Command::Import(asked) => import::run(common, asked, output),
+        Command::Hook(asked) => hook::run(common, asked, output),
+        Command::Hooks(asked) => hooks::run(common, asked, output),
+        Command::Guide => guide::run(output),
         Command::Doctor => doctor::run(common, output),
         Command::Demo(asked) => demo::demo(asked, output),
         Command::Mcp => mcp::run(),

@@ -29,8 +29,7 @@ pub(super) fn checkpoint(
 ) -> Result<Exit, Failure> {
     let context = Context::examine(common, output)?;
     context.ledger.require_trusted()?;
-    let head = context.head()?;
-    let signed = sign(&context, head.ledger, &leaves(&context, head.seq)?)?;
+    let signed = signed_now(&context)?;
     let told = told(&signed);
     let text = signed.to_string();
     write(
@@ -127,6 +126,12 @@ fn shorter(old: u64, size: u64) -> Failure {
 fn changed() -> Failure {
     let message = "the ledger is not the one that was verified a moment ago";
     Failure::integrity("replaced", message).next("handoff verify")
+}
+
+/// Signs where the ledger stands now.
+pub(super) fn signed_now(context: &Context<'_, AnyLedger>) -> Result<SignedCheckpoint, Failure> {
+    let head = context.head()?;
+    sign(context, head.ledger, &leaves(context, head.seq)?)
 }
 
 /// Signs the tree over `leaves` with the key at hand, if the ledger lets it write.

@@ -130,7 +130,8 @@ fn left_open(failure: Failure, session: Seq, opened: &Head) -> Failure {
         | Exit::Integrity
         | Exit::Indeterminate
         | Exit::NotRun
-        | Exit::Action(_) => failure,
+        | Exit::Action(_)
+        | Exit::Blocked => failure,
     };
     failure
         .details(json!({ "session": session }))

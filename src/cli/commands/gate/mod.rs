@@ -110,20 +110,7 @@ impl Gating<'_> {
     fn decide(&mut self) -> Result<Told, Failure> {
         let words = self.asked.argv.iter().map(|word| word.parse());
         let argv: Vec<Value> = words.collect::<Result<_, _>>()?;
-        let state = self.context.ask(&question(self.session, &self.ids))?;
-        let judge = Judge::new(&state, Some(self.session), self.context.now());
-        if let Some(bar) = judge.barred() {
-            let message = format!("nothing is admissible: {}", because_text(&state, &bar));
-            let verdicts = claims(&state, &judge, Some(&self.ids));
-            return Err(refused(&state, &verdicts, self.session, message));
-        }
-        let axes = to_probe(&state, &judge, self.session, self.asked);
-        let mut observed = Observed::default();
-        let deadline = self.asked.deadline.unwrap_or(DEADLINE);
-        observed
-            .probe(&self.context, &state, &axes, deadline)
-            .map_err(|failure| failure.next("the same command again"))?;
-        let is_known = observed.is_empty() && judge.has_reverified();
+        let (observed, is_known) = observed(&self.context, self.session, self.asked)?;
         let mut known = observed.question(self.session);
         known.claims = self.ids.clone();
         let (session, ids, common, asked) = (self.session, &self.ids, self.common, self.asked);
@@ -167,6 +154,56 @@ impl Gating<'_> {
                 output.note(&format!("next: {next}"));
                 None
             }
+        }
+    }
+}
+
+/// Looks at the axes of the claims' closure; whether that is known already.
+fn observed(
+    context: &Context<'_>,
+    session: Seq,
+    asked: &Gate,
+) -> Result<(Observed, bool), Failure> {
+    let ids: BTreeSet<ClaimId> = asked.ids.iter().cloned().collect();
+    let state = context.ask(&question(session, &ids))?;
+    let judge = Judge::new(&state, Some(session), context.now());
+    if let Some(bar) = judge.barred() {
+        let message = format!("nothing is admissible: {}", because_text(&state, &bar));
+        let verdicts = claims(&state, &judge, Some(&ids));
+        return Err(refused(&state, &verdicts, session, message));
+    }
+    let axes = to_probe(&state, &judge, session, asked);
+    let mut observed = Observed::default();
+    let deadline = asked.deadline.unwrap_or(DEADLINE);
+    observed
+        .probe(context, &state, &axes, deadline)
+        .map_err(|failure| failure.next("the same command again"))?;
+    let is_known = observed.is_empty() && judge.has_reverified();
+    Ok((observed, is_known))
+}
+
+/// Looks as a gate does, and records what was found, but gates no command: whether all the claims
+/// may be acted on now.
+///
+/// # Errors
+/// As a gate's refusal, if one may not; what keeps it from being told.
+pub(super) fn look(common: &Common, asked: &Gate) -> Result<(), Failure> {
+    let mut context = Context::open(common)?;
+    let (session, signer) = (context.session()?, context.signer()?);
+    let (observed, is_known) = observed(&context, session, asked)?;
+    if !is_known {
+        let known = observed.question(session);
+        context.append_seen(&signer, &known, |pen| observed.write(pen, session))?;
+    }
+    let ids: BTreeSet<ClaimId> = asked.ids.iter().cloned().collect();
+    let state = context.ask(&question(session, &ids))?;
+    let judge = Judge::new(&state, Some(session), context.now());
+    let verdicts = claims(&state, &judge, Some(&ids));
+    match verdicts.values().all(|verdict| verdict.admissible) {
+        true => Ok(()),
+        false => {
+            let message = "not all of it may be acted on".to_owned();
+            Err(refused(&state, &verdicts, session, message))
         }
     }
 }
