@@ -148,9 +148,9 @@ pub fn place_for_ledger(cwd: &Path) -> Result<PathBuf, PathError> {
     Ok(folder.join(LEDGER_FOLDER).join(LEDGER_FILE))
 }
 
-/// The files of a name beside ledgers, whether or not there is one: in every `.handoff` of `cwd` and
-/// the folders above, and of the main worktree, the nearest first. A `cwd` that is gone is searched
-/// from the nearest folder above it that is there.
+/// The files of a name beside ledgers, whether or not there is one: in every `.handoff` of `cwd`
+/// and the folders above, and of the main worktree, the nearest first. A `cwd` that is gone is
+/// searched from the nearest folder above it that is there.
 ///
 /// # Errors
 ///

@@ -1,11 +1,12 @@
 //! The clients, and what their documentation says of hooks.
 //!
-//! | client | source |
-//! |---|---|
-//! | Claude Code | code.claude.com/docs/en/hooks: "Exit code output", "JSON output", "Decision control" |
-//! | Codex | developers.openai.com/codex/hooks; openai/codex, `codex-rs/hooks`: `output_parser.rs`, `output_spill.rs`, `schema.rs` |
-//! | Gemini CLI | geminicli.com/docs/hooks/reference; google-gemini/gemini-cli, `packages/core/src/hooks/hookRunner.ts` |
-//! | Cursor | cursor.com/docs/hooks: "Hook types", "Reference" |
+//! - Claude Code: code.claude.com/docs/en/hooks, "Exit code output", "JSON output", "Decision
+//!   control".
+//! - Codex: developers.openai.com/codex/hooks; openai/codex, `codex-rs/hooks/src`: `schema.rs`,
+//!   `engine/output_parser.rs`, `output_spill.rs`.
+//! - Gemini CLI: geminicli.com/docs/hooks/reference; google-gemini/gemini-cli,
+//!   `packages/core/src/hooks/hookRunner.ts`.
+//! - Cursor: cursor.com/docs/hooks, "Hook types", "Reference".
 //!
 //! All four run a command, hand it one JSON object on standard input, and read exit 2 before a tool
 //! call as "do not run it". Any other exit than 0 and 2 lets the call go on, as does a hook that is

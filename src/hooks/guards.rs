@@ -4,7 +4,7 @@
 //! on_error = "closed"            # what a guard does that cannot be judged; "open" lets through
 //!
 //! [[guard]]
-//! match = '^(psql|pg_dump)\b'    # a regular expression, anywhere in the command line or a part of it
+//! match = '^(psql|pg_dump)\b'    # a regular expression: on the command line, and on its parts
 //! tool = "Bash"                  # only of this tool; any name of a shell's tool means all of them
 //! claims = ["db-is-staging"]     # all must be admissible
 //! max_age = "10m"                # younger verdicts need no new probe

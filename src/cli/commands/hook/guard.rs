@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// How long probes may take: less than clients wait for a hook.
 const DEADLINE: Duration = Duration::from_secs(40);
-/// The names by which this program is called.
+/// The name by which this program is called.
 const PROGRAM: &str = "handoff";
 
 /// The answer to a call, or to a question that is none.

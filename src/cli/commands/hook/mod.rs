@@ -11,6 +11,7 @@ mod stop;
 use crate::cli::args::{Common, Hook, Place};
 use crate::cli::context;
 use crate::cli::output::Output;
+use crate::cli::quote::quoted_within;
 use crate::cli::report::{Exit, Failure};
 use crate::home::clock;
 use crate::hooks::answer::{Answer, HookExit};
@@ -27,6 +28,8 @@ use std::time::Duration;
 const WAIT: Duration = Duration::from_secs(2);
 /// How long it waits for the whole question.
 const PAYLOAD_WAIT: Duration = Duration::from_secs(5);
+/// Most characters of a call that a message shows.
+const CALL_CHARACTERS_MAX: usize = 120;
 /// The variables in which clients name the folder of the project, whatever the current one is.
 const PROJECT_VARIABLES: [&str; 3] = [
     "CLAUDE_PROJECT_DIR",
@@ -231,6 +234,5 @@ fn print(answer: &Answer, client: Client, moment: Moment, output: &mut Output) -
 
 /// What a call is called in a message.
 fn shown(call: &ToolCall) -> String {
-    const CHARACTERS_MAX: usize = 120;
-    crate::cli::quote::quoted_within(&call.text(), CHARACTERS_MAX)
+    quoted_within(&call.text(), CALL_CHARACTERS_MAX)
 }

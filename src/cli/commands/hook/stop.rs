@@ -2,8 +2,10 @@
 
 use super::super::prove::signed_now;
 use super::Question;
+use crate::boundary::Boundary;
 use crate::cli::context::Context;
 use crate::cli::examined::{Answers as _, AnyLedger};
+use crate::cli::failures::NO_LEDGER;
 use crate::cli::output::Output;
 use crate::cli::report::Failure;
 use crate::home::paths::LEDGER_FOLDER;
@@ -55,7 +57,7 @@ fn look(
     let common = question.common_in(folder);
     let context = match Context::examine(&common, output) {
         Ok(context) => context,
-        Err(failure) if failure.code == crate::cli::failures::NO_LEDGER => return Ok(None),
+        Err(failure) if failure.code == NO_LEDGER => return Ok(None),
         Err(failure) => return Err(failure),
     };
     if context.ledger.integrity().is_some() {
@@ -106,7 +108,7 @@ fn checkpoint(context: &Context<'_, AnyLedger>) -> Result<(), Failure> {
 
 /// What an open session leaves undone; nothing, if it recorded nothing.
 fn reminder(state: &State, session: Seq) -> Option<String> {
-    let counts = crate::boundary::Boundary::of(state, session)?.counts();
+    let counts = Boundary::of(state, session)?.counts();
     let own = [
         (counts.axes, "axes"),
         (counts.claims, "claims"),
