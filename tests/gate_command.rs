@@ -443,3 +443,32 @@ fn what_is_too_old_is_probed_anew_and_then_lets_the_command_run() {
     assert_eq!(root.run("gate four --max-age 1h -- touch ran").code, 0);
     assert!(machine.project().join("ran").exists());
 }
+
+/// An observation that was not made does not replace the older one, by which the claim may be acted
+/// on: a gate that asked that alone would let the command run.
+#[test]
+fn what_could_not_be_probed_in_time_is_not_decided_by_what_was_seen_before() {
+    let machine = Machine::new();
+    let root = machine.root("");
+    root.open("only");
+    machine.program(
+        "slow",
+        "#!/bin/sh\ntest -e slow-now && exec sleep 30\necho 4\n",
+    );
+    root.ok("axis a --class reachability -- ./slow");
+    root.ok("claim four 'it is four' --needs a --expect value=4 -- cat four.txt");
+    machine.write("slow-now", "");
+    let ran = root.run("gate four --deadline 200ms -- touch ran");
+    assert_eq!((ran.code, ran.stdout.as_str()), (125, ""), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("nothing was decided: a could not be probed"),
+        "{ran:?}"
+    );
+    assert!(!machine.project().join("ran").exists());
+    assert!(root.bodies("action.gated").is_empty());
+    // The older observation counts still: this is what the gate must not go by.
+    root.ok("can four");
+    std::fs::remove_file(machine.project().join("slow-now")).unwrap();
+    assert_eq!(root.run("gate four --deadline 20s -- touch ran").code, 0);
+}

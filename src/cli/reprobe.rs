@@ -166,8 +166,9 @@ impl Observed {
         self.found.is_empty() && self.runs.is_empty()
     }
 
-    /// Records the receipts, and what they say of the axes.
-    pub(super) fn write(self, pen: &mut Pen<'_>, session: Seq) -> Result<(), Failure> {
+    /// Records the receipts, and what they say of the axes. Returns the axes that nothing was seen
+    /// of, for which what was seen before goes on to count (rule 16).
+    pub(super) fn write(self, pen: &mut Pen<'_>, session: Seq) -> Result<BTreeSet<Seq>, Failure> {
         let mut found = self.found;
         for (planned, run) in self.runs {
             let what = match run {
@@ -176,10 +177,15 @@ impl Observed {
             };
             found.extend(planned.axes.iter().map(|axis| (*axis, what.clone())));
         }
+        let unseen = found
+            .iter()
+            .filter(|(_, found)| matches!(found, Found::NotProbed(_)))
+            .map(|(axis, _)| *axis)
+            .collect();
         for event in reverify::events(found) {
             pen.write(session, event)?;
         }
-        Ok(())
+        Ok(unseen)
     }
 }
 

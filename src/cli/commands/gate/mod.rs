@@ -18,14 +18,14 @@ use crate::cli::reprobe::{DEADLINE, Observed};
 use crate::event::GateDecision;
 use crate::gate::{self, Decided};
 use crate::home::clock;
-use crate::judge::{Asked, Judge};
+use crate::judge::{Asked, Judge, axis_name};
 use crate::key::SigningKey;
 use crate::probe::{self, Relay};
 use crate::probe_spec::Outcome;
 use crate::reverify;
 use crate::slice::Question;
 use crate::state::State;
-use crate::types::{ClaimId, Seq, Time, Value};
+use crate::types::{AxisName, ClaimId, Seq, Time, Value};
 use crate::verdict::ClaimVerdict;
 use report::Report;
 use serde_json::{Value as Json, json};
@@ -116,14 +116,17 @@ impl Gating<'_> {
         let (session, ids, common, asked) = (self.session, &self.ids, self.common, self.asked);
         let appended = self.context.append_seen(&self.signer, &known, |pen| {
             if !is_known {
-                observed.write(pen, session)?;
+                let unseen = observed.write(pen, session)?;
+                if !unseen.is_empty() {
+                    return Ok(Err(not_probed(pen.state(), &unseen)));
+                }
             }
             let decided = gate::decide(pen, session, ids, argv)?;
             // Told of the very state that was decided on.
-            Ok(told(pen, session, ids, decided, common, asked))
+            Ok(Ok(told(pen, session, ids, decided, common, asked)))
         });
         let appended = appended.map_err(of_command)?;
-        let mut told = appended.outcome;
+        let mut told = appended.outcome?;
         if let Some(body) = told.body.as_object_mut() {
             body.insert("head".to_owned(), head_json(&appended.head));
         }
@@ -193,7 +196,14 @@ pub(super) fn look(common: &Common, asked: &Gate) -> Result<(), Failure> {
     let (observed, is_known) = observed(&context, session, asked)?;
     if !is_known {
         let known = observed.question(session);
-        context.append_seen(&signer, &known, |pen| observed.write(pen, session))?;
+        let appended = context.append_seen(&signer, &known, |pen| {
+            let unseen = observed.write(pen, session)?;
+            Ok(match unseen.is_empty() {
+                true => Ok(()),
+                false => Err(not_probed(pen.state(), &unseen)),
+            })
+        })?;
+        appended.outcome?;
     }
     let ids: BTreeSet<ClaimId> = asked.ids.iter().cloned().collect();
     let state = context.ask(&question(session, &ids))?;
@@ -206,6 +216,24 @@ pub(super) fn look(common: &Common, asked: &Gate) -> Result<(), Failure> {
             Err(refused(&state, &verdicts, session, message))
         }
     }
+}
+
+/// Of an axis that could not be probed the session's older observation goes on to count: to decide
+/// by that would be to act on what nobody looked at.
+fn not_probed(state: &State, axes: &BTreeSet<Seq>) -> Failure {
+    let names: BTreeSet<&str> = axes
+        .iter()
+        .filter_map(|axis| axis_name(state, *axis))
+        .map(AxisName::as_str)
+        .collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let message = format!(
+        "nothing was decided: {} could not be probed now",
+        names.join(", ")
+    );
+    Failure::no("not_probed", message)
+        .retryable()
+        .next("the same command again, or with a longer --deadline")
 }
 
 fn told(
