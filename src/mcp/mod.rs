@@ -9,6 +9,8 @@
 //! ```
 
 mod answer;
+mod catalogue;
+mod kind;
 mod lines;
 mod parameters;
 mod run;

@@ -4,43 +4,14 @@
 //! Nothing that a client sends can be read as an option: a value is joined to its option by `=`,
 //! stands after `--`, or is of a grammar that no option is of.
 
-use crate::cli::args::AxisReference;
+use super::kind::{ID, Kind};
 use crate::cli::quote::quoted_within;
-use crate::types::{AxisName, ClaimId, Name, Seq};
 use serde_json::{Map, Value, json};
 
-/// Longest text of a call, in bytes: more than any that the ledger takes (a record's bytes).
-const TEXT_BYTES_MAX: usize = 65_535;
 /// Most values of a list.
 const LIST_MAX: usize = 256;
 /// Most characters of a wrong value that are shown.
 const SHOWN_CHARACTERS_MAX: usize = 80;
-/// Ids and names, as `types.rs` parses them.
-const ID: &str = "^[a-z0-9][a-z0-9._/-]{0,63}$";
-/// An axis, maybe of one session.
-const REFERENCE: &str = "^[a-z0-9][a-z0-9._/-]{0,63}(@[0-9]+)?$";
-
-/// What a value is.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Kind {
-    /// Any text.
-    Text,
-    /// A claim's id.
-    Claim,
-    /// The name of an axis.
-    Axis,
-    /// `NAME` or `NAME@SESSION`.
-    AxisReference,
-    /// The name of an agent.
-    Agent,
-    /// The position of an event, 1 at least.
-    Seq,
-    /// A whole number of a range.
-    Number(u64, u64),
-    /// One of these.
-    Choice(&'static [&'static str]),
-}
-
 /// Where the words of a parameter stand.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
@@ -283,66 +254,13 @@ impl Parameter {
     }
 }
 
-impl Kind {
-    fn schema(self) -> Value {
-        match self {
-            Kind::Text => json!({ "type": "string" }),
-            Kind::Claim | Kind::Axis | Kind::Agent => json!({ "type": "string", "pattern": ID }),
-            Kind::AxisReference => json!({ "type": "string", "pattern": REFERENCE }),
-            Kind::Seq => json!({ "type": "integer", "minimum": 1 }),
-            Kind::Number(min, max) => {
-                json!({ "type": "integer", "minimum": min, "maximum": max })
-            }
-            Kind::Choice(choices) => json!({ "type": "string", "enum": choices }),
-        }
-    }
-
-    fn expected(self) -> String {
-        match self {
-            Kind::Text => format!("a text of at most {TEXT_BYTES_MAX} bytes, none of them 0"),
-            Kind::Claim => "a claim's id".to_owned(),
-            Kind::Axis => "the name of an axis".to_owned(),
-            Kind::AxisReference => "NAME or NAME@SESSION of an axis".to_owned(),
-            Kind::Agent => "the name of an agent".to_owned(),
-            Kind::Seq => "a whole number above 0".to_owned(),
-            Kind::Number(min, max) => format!("a whole number from {min} to {max}"),
-            Kind::Choice(choices) => format!("one of {}", choices.join(", ")),
-        }
-    }
-
-    /// The value as a word, if it is of this kind.
-    fn text(self, value: &Value) -> Option<String> {
-        let number = || value.as_u64();
-        let text = || {
-            let text = value.as_str()?;
-            (text.len() <= TEXT_BYTES_MAX && !text.contains('\0')).then(|| text.to_owned())
-        };
-        match self {
-            Kind::Text => text(),
-            Kind::Claim => text()?.parse::<ClaimId>().ok().map(|id| id.to_string()),
-            Kind::Axis => text()?.parse::<AxisName>().ok().map(|id| id.to_string()),
-            Kind::Agent => text()?.parse::<Name>().ok().map(|id| id.to_string()),
-            Kind::AxisReference => text().filter(|text| text.parse::<AxisReference>().is_ok()),
-            Kind::Seq => {
-                let number = number()?.to_string();
-                let seq: Seq = number.parse().ok()?;
-                (seq > Seq::ZERO).then_some(number)
-            }
-            Kind::Number(min, max) => {
-                let number = number().filter(|number| (min..=max).contains(number))?;
-                Some(number.to_string())
-            }
-            Kind::Choice(choices) => text().filter(|text| choices.contains(&text.as_str())),
-        }
-    }
-}
-
 fn shown(text: &str) -> String {
     quoted_within(text, SHOWN_CHARACTERS_MAX)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::kind::TEXT_BYTES_MAX;
     use super::*;
 
     const fn parameter(name: &'static str, count: Count, kind: Kind, place: Place) -> Parameter {
