@@ -38,46 +38,62 @@ const HOOK: &str = "hook";
 pub fn main() -> ExitCode {
     observe::outlive_file_size_limit();
     let argv: Vec<OsString> = std::env::args_os().collect();
-    let topic = args::topic(&argv);
     let parsed = args::parse(&argv);
-    // A gate's standard output is the gated command's, whether it is run or not.
-    let aside = match &parsed {
-        Ok(request) => matches!(&request.command, Command::Gate(gate) if !gate.dry_run),
-        Err(_) => topic == GATE,
-    };
-    let format = match topic == HOOK {
-        true => Format::Text,
-        false => args::format(&argv),
-    };
-    let mut output = match aside {
-        true => Output::aside(format),
-        false => Output::new(format),
+    let mut output = match stream_of(&parsed, &argv) {
+        Stream::Own => Output::new(args::format(&argv)),
+        Stream::Client => Output::new(Format::Text),
+        Stream::Action => Output::aside(args::format(&argv)),
     };
     let exit = answer(&argv, parsed, &mut output);
     output.finish(exit)
 }
 
+/// Whose standard output is.
+enum Stream {
+    /// This program's.
+    Own,
+    /// That of whoever asks a hook, in its own words.
+    Client,
+    /// The gated command's, whether it is run or not.
+    Action,
+}
+
+fn stream_of(read: &Result<Request, Failure>, argv: &[OsString]) -> Stream {
+    let (gated, hooked) = match read.as_ref().map(|request| &request.command) {
+        Ok(command) => (
+            matches!(command, Command::Gate(gate) if !gate.dry_run),
+            matches!(command, Command::Hook(_)),
+        ),
+        Err(_) => {
+            let topic = args::topic(argv);
+            (topic == GATE, topic == HOOK)
+        }
+    };
+    match (gated, hooked) {
+        (true, _) => Stream::Action,
+        (false, true) => Stream::Client,
+        (false, false) => Stream::Own,
+    }
+}
+
 /// Does what `argv` was read as, and says how it ended; a failure ends with what to type next.
 fn answer(argv: &[OsString], read: Result<Request, Failure>, output: &mut Output) -> Exit {
-    let topic = args::topic(argv);
     let ended = read.and_then(|request| {
         let ended = commands::run(&request, output);
         let common = &request.common;
         ended.map_err(|failure| failure.in_session(common.session).carrying(common))
     });
-    let ended = ended.map_err(|failure| match failure.next {
-        Some(_) => failure,
-        None => failure.next(format!("handoff help {topic}")),
-    });
-    let ended = match topic == GATE {
-        true => ended.map_err(Failure::not_run),
-        false => ended,
-    };
-    let ended = match topic == HOOK {
-        true => ended.map_err(|failure| commands::hook::misused(argv, failure)),
-        false => ended,
-    };
     ended.unwrap_or_else(|failure| {
+        let topic = args::topic(argv);
+        let failure = match failure.next {
+            Some(_) => failure,
+            None => failure.next(format!("handoff help {topic}")),
+        };
+        let failure = match topic.as_str() {
+            GATE => failure.not_run(),
+            HOOK => commands::hook::misused(argv, failure),
+            _ => failure,
+        };
         output.failure(&failure);
         failure.exit
     })

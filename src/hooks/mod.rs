@@ -3,10 +3,10 @@
 //!
 //! ```text
 //!  payload.rs  bytes ──▶ Payload{client, event} ──┐
-//!  shell.rs    a command line in its parts        ├─▶ cli/commands/hook.rs ──▶ answer.rs  bytes, exit
-//!  guards.rs   which claims a tool call needs ────┘              │
-//!  found.rs    where the guards lie, and whose they are          ▼
-//!  settings.rs this program in a client's settings            fired.rs  what fired last
+//!  shell.rs    a command line in its parts        ├─▶ cli/commands/hook/ ──▶ answer.rs
+//!  guards.rs   which claims a tool call needs ────┘         │              bytes, an exit
+//!  found.rs    where the guards lie, and whose they are     ▼
+//!  settings.rs this program in a client's settings       fired.rs  what fired last
 //! ```
 //!
 //! What each client documents of its protocol is cited where it is relied on, in `client.rs`.

@@ -1,5 +1,5 @@
-//! This program's hooks in the text of a client's settings, into which they are put. Nothing of what
-//! is there is taken out, moved or spelled anew, comments included.
+//! This program's hooks in the text of a client's settings, into which they are put. Nothing of
+//! what is there is taken out, moved or spelled anew, comments included.
 //!
 //! Claude Code, Codex and Gemini CLI keep groups of handlers under each event; Cursor keeps the
 //! handlers themselves. What is ours is told by its command, `… hook MOMENT --client CLIENT …`.

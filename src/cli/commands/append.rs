@@ -275,12 +275,12 @@ fn records(command: &Command) -> bool {
         | Command::Witness(_)
         | Command::Export(_)
         | Command::Import(_)
-        | Command::Doctor
-        | Command::Demo(_)
-        | Command::Mcp
         | Command::Hook(_)
         | Command::Hooks(_)
         | Command::Guide
+        | Command::Doctor
+        | Command::Demo(_)
+        | Command::Mcp
         | Command::Completions(_)
         | Command::Man(_)
         | Command::InstallDocs(_)
