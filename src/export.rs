@@ -210,12 +210,14 @@ impl Reader {
             .then_some(line)
             .and_then(|line| str::from_utf8(line).ok())
             .and_then(|line| line.strip_suffix('\n'))
-            .filter(|line| !line.contains('\n'))
-            .ok_or(ExportError::NotALine { line: number })?;
+            .filter(|line| !line.contains('\n'));
         let Some(head) = self.header else {
-            self.header = Some(parse_header(text)?);
+            let reason = "it is no line of UTF-8";
+            let header = text.ok_or(ExportError::Header { reason })?;
+            self.header = Some(parse_header(header)?);
             return Ok(Line::Header);
         };
+        let text = text.ok_or(ExportError::NotALine { line: number })?;
         let unexpected = |expected| ExportError::Unexpected {
             line: number,
             expected,

@@ -123,3 +123,29 @@ fn where_a_line_is_missing_the_faults_that_follow_are_one_line_and_all_in_json()
     ];
     assert_eq!(told, expected, "{text}");
 }
+
+#[test]
+fn a_first_line_that_is_no_header_is_no_ledger_whatever_is_wrong_with_it() {
+    let (machine, owner, lines) = exported();
+    let path = machine.project.join("altered.jsonl");
+    let verify = |first: &[u8]| {
+        let text = [first, lines[1..].concat().as_bytes()].concat();
+        std::fs::write(&path, text).unwrap();
+        let answer = owner.run(&["verify", path.to_str().unwrap()]);
+        (answer.json["result"].clone(), answer.exit)
+    };
+    let header = lines[0].as_bytes();
+    assert_eq!(verify(header), (json!("verified"), Some(0)), "the control");
+    for (at, byte) in [
+        (60, 0xff),
+        (60, b' '),
+        (header.len() - 2, b']'),
+        (12, b'\r'),
+    ] {
+        let mut first = header.to_vec();
+        first[at] = byte;
+        assert_eq!(verify(&first), (json!("error"), Some(5)), "{at} {byte}");
+    }
+    let long = [header.trim_ascii_end(), &[b' '; 90_000], b"\n"].concat();
+    assert_eq!(verify(&long), (json!("error"), Some(5)));
+}
