@@ -83,7 +83,8 @@ pub enum Command {
     /// Declare what may drift without invalidating anything
     #[command(after_help = "Example:\n  \
         handoff ambient --allow host.name='runners are ephemeral' --observed ci-41\n\n\
-        What a session declares adds up; --none takes nothing back.")]
+        Every session declares it once at least, or is not sealed. What a session declares adds\n\
+        up, to what it inherits too; --none adds nothing and takes nothing back.")]
     Ambient(Ambient),
     /// Record a verified claim: what it states, needs and is proved by
     #[command(after_help = "Example:\n  \
@@ -96,7 +97,11 @@ pub enum Command {
         --check http=http://api/v2/orders")]
     Flag(Flag),
     /// Run a flag's step now; if it is met, the claim is verified
-    #[command(after_help = "Example:\n  handoff promote orders-v2 --needs api.host")]
+    #[command(
+        after_help = "Example:\n  handoff promote orders-v2 --needs api.up\n\n\
+        The step is run once. What has to be looked at again before others act on the claim is\n\
+        what it needs: of something that answers, an axis of class reachability."
+    )]
     Promote(Promote),
     /// Withdraw claims, in every session
     #[command(after_help = "Example:\n  handoff retract tests-pass --reason 'suite was skipped'")]
@@ -116,7 +121,9 @@ pub enum Command {
     )]
     Erase(Erase),
     /// Seal the session, so that others inherit it
-    #[command(after_help = "Example:\n  handoff seal --session 12")]
+    #[command(after_help = "Example:\n  handoff seal --session 12\n\n\
+        A session that never declared what may drift is not sealed: handoff ambient --none, or\n\
+        handoff ambient --allow NAME=REASON, before it.")]
     Seal,
     /// Record many things in one process: a command a line, as JSON arrays
     #[command(after_help = "Example:\n  handoff append lines.jsonl\n\n\
@@ -148,14 +155,14 @@ pub enum Command {
         It runs no probe: it judges by what the session saw last, as old as max ages let that be\n\
         (12h), and says how old. handoff reverify --only ID looks again.")]
     Can(Can),
-    /// Run a command only if claims may be acted on, probed again just before
+    /// Run a command only if claims may be acted on, what they need probed again
     #[command(after_help = "Example:\n  \
         handoff gate db-is-staging -- ./migrate.sh\n\n\
         Streams and exit code are the command's own (128 + N if signal N ended it), also\n\
         with --json; 125: it was not run, and why stands on standard error, as one\n\
         document with --json. The decision is recorded before the run, its end after.\n\n\
-        What the claims rest on may change between the probes and the act: the gate\n\
-        narrows that window, it does not close it.")]
+        Probed again is what the claims need, their axes; not what proved them. That may change\n\
+        between the probes and the act: the gate narrows that window, it does not close it.")]
     Gate(Gate),
     /// Verify a ledger, or a file that somebody handed you
     #[command(after_help = "Example:\n  handoff verify evidence.db --trust acme-root.pub")]

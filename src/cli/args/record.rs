@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum Class {
-    /// Where and as whom things run
+    /// Where and as whom things run, and what they talk to
     #[value(alias = "execution-topology")]
     ExecutionTopology,
     /// What versions are there
@@ -38,11 +38,12 @@ pub struct NamedAxis {
     /// What the axis is called
     #[arg(value_name = "NAME", required = false, required_unless_present = PRESET)]
     pub name: AxisName,
-    /// Its class
+    /// Its class: execution_topology (where it runs, what it talks to), dependency_version (which
+    /// versions are there) or reachability (what answers)
     #[arg(
         long,
         value_name = "C",
-        hide_possible_values = false,
+        hide_possible_values = true,
         required = false,
         required_unless_present = PRESET
     )]

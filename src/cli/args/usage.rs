@@ -92,7 +92,7 @@ fn message(error: &clap::Error, words: &[String]) -> String {
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Some("one of its own commands has to follow".to_owned())
         }
-        ErrorKind::MissingRequiredArgument => missing(error),
+        ErrorKind::MissingRequiredArgument => missing(error, words),
         ErrorKind::ArgumentConflict => conflict(error),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => bad_value(error),
         ErrorKind::NoEquals
@@ -130,8 +130,28 @@ fn unknown_argument(error: &clap::Error, words: &[String]) -> String {
     format!("unexpected argument {}{meant}{hint}", word(&given))
 }
 
-fn missing(error: &clap::Error) -> Option<String> {
-    argument(error).map(|argument| format!("missing {argument}"))
+fn missing(error: &clap::Error, words: &[String]) -> Option<String> {
+    let argument = argument(error)?;
+    let values = values_of(&argument, words).unwrap_or_default();
+    Some(format!("missing {argument}{values}"))
+}
+
+/// What an option takes, if that is a closed list.
+fn values_of(argument: &str, words: &[String]) -> Option<String> {
+    let mut command = super::command();
+    for name in path(words) {
+        command = command.find_subcommand(name)?.clone();
+    }
+    let long = argument.split(' ').next()?.strip_prefix("--")?;
+    let option = command
+        .get_arguments()
+        .find(|it| it.get_long() == Some(long))?;
+    let values = option.get_possible_values();
+    let names: Vec<&str> = values
+        .iter()
+        .map(clap::builder::PossibleValue::get_name)
+        .collect();
+    (!names.is_empty()).then(|| format!(", one of {}", names.join(", ")))
 }
 
 fn conflict(error: &clap::Error) -> Option<String> {
