@@ -17,8 +17,10 @@ use std::str::FromStr;
 pub const REPOSITORY: &str = ".git";
 
 /// What tracked files differ in from the commit, by digest; `none` if in nothing. Names alone would
-/// not tell that a changed file changed again, and the difference itself would be kept.
-const CHANGES: &str = "d=$(git diff HEAD --no-ext-diff --no-textconv --no-color --full-index) && \
+/// not tell that a changed file changed again, and the difference itself would be kept. A ledger
+/// that is tracked itself changes with each event, and is none of it.
+const CHANGES: &str = "d=$(git diff HEAD --no-ext-diff --no-textconv --no-color --full-index \
+                       -- :/ ':(top,exclude,glob)**/.handoff/**') && \
                        if [ \"$d\" ]; then printf %s \"$d\" | git hash-object --stdin; \
                        else echo none; fi";
 

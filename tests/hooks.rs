@@ -969,3 +969,23 @@ fn the_guide_is_short_and_every_command_in_it_can_be_typed() {
     }
     assert!(commands > 12, "{commands}");
 }
+
+/// The guards that the help shows are ones.
+#[test]
+fn the_guards_of_the_help_are_read_as_they_stand() {
+    let machine = Machine::new();
+    let root = machine.root("");
+    let help = root.run("hook --help");
+    let (_, shown) = help.stdout.split_once("guards.toml:\n").unwrap();
+    let (shown, _) = shown.split_once("\nAlso ").unwrap();
+    std::fs::write(machine.project().join(".handoff/guards.toml"), shown).unwrap();
+    let doctor = root.ok("hooks doctor");
+    assert_eq!(doctor["guards"]["guards"], 1, "{doctor}");
+    std::fs::write(
+        machine.project().join(".handoff/guards.toml"),
+        shown.replace("claims", "needs"),
+    )
+    .unwrap();
+    let doctor = root.run("--json hooks doctor").json();
+    assert_ne!(doctor["guards"]["guards"], 1, "the control: {doctor}");
+}

@@ -208,7 +208,14 @@ pub enum Command {
         handoff hook pre-tool --client claude < payload.json\n\n\
         Clients run it; handoff hooks install tells them to. It reads the client's JSON on\n\
         standard input, and answers and exits as that client reads it (exit 2: do not do it).\n\
-        What a tool call needs stands in .handoff/guards.toml; on errors it fails as that says.")]
+        What a tool call needs stands in .handoff/guards.toml:\n\n  \
+        on_error = \"closed\"        # or \"open\", where it cannot be told\n  \
+        [[guard]]\n  \
+        match = 'rm -rf|terraform apply'   # a regex, searched in the command\n  \
+        tool = \"Bash\"              # one tool alone; may be left out\n  \
+        claims = [\"db-is-staging\"]\n  \
+        max_age = \"10m\"           # younger verdicts count; may be left out\n  \
+        use_gate = false          # true: only through handoff gate")]
     Hook(Hook),
     /// Wire the hooks of agents' command lines, and look at them
     #[command(subcommand)]
