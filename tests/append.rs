@@ -323,7 +323,7 @@ fn an_interrupt_between_lines_ends_it_after_what_was_answered() {
     assert_eq!((&answer["line"], &answer["exit"]), (&json!(1), &json!(0)));
     // The input stays open: it is the signal that ends the wait for more of it.
     let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
+        .args(["-TERM", &child.id().to_string()])
         .status()
         .unwrap();
     assert!(sent.success());

@@ -205,7 +205,7 @@ pub enum Command {
     Import(Import),
     /// Answer a hook of an agent's command line
     #[command(after_help = "Example:\n  \
-        handoff hook pre-tool --client claude < payload.json\n\n\
+        handoff hook pre-tool --client claude\n\n\
         Clients run it; handoff hooks install tells them to. It reads the client's JSON on\n\
         standard input, and answers and exits as that client reads it (exit 2: do not do it).\n\
         What a tool call needs stands in .handoff/guards.toml:\n\n  \
