@@ -119,7 +119,9 @@ fn where_a_line_is_missing_the_faults_that_follow_are_one_line_and_all_in_json()
         .collect();
     let expected = [
         "fault seq at event 1: expected seq 1, found 2".to_owned(),
-        format!("fault seq at each event from 2 to {last}; the first: expected seq 2, found 3"),
+        format!(
+            "fault seq at event 2 and each one up to {last}; the first: expected seq 2, found 3"
+        ),
     ];
     assert_eq!(told, expected, "{text}");
 }

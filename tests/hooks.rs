@@ -980,12 +980,12 @@ fn the_guards_of_the_help_are_read_as_they_stand() {
     let (shown, _) = shown.split_once("\nAlso ").unwrap();
     std::fs::write(machine.project().join(".handoff/guards.toml"), shown).unwrap();
     let doctor = root.ok("hooks doctor");
-    assert_eq!(doctor["guards"]["guards"], 1, "{doctor}");
+    assert_eq!(doctor["guards"][0]["guards"], 1, "{doctor}");
     std::fs::write(
         machine.project().join(".handoff/guards.toml"),
         shown.replace("claims", "needs"),
     )
     .unwrap();
     let doctor = root.run("--json hooks doctor").json();
-    assert_ne!(doctor["guards"]["guards"], 1, "the control: {doctor}");
+    assert_ne!(doctor["guards"][0]["guards"], 1, "the control: {doctor}");
 }

@@ -204,7 +204,7 @@ fn print_faults(alike: &[Fault], output: &mut Output) {
         (None, _) => format!("fault {kind}: {detail}"),
         (Some(seq), None) => format!("fault {kind} at event {seq}: {detail}"),
         (Some(seq), Some(last)) => {
-            format!("fault {kind} at each event from {seq} to {last}; the first: {detail}")
+            format!("fault {kind} at event {seq} and each one up to {last}; the first: {detail}")
         }
     };
     output.line(&line);

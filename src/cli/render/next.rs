@@ -36,11 +36,10 @@ pub fn next_for(
             None => claim(state, id, verdict, &of),
         },
         Because::Void => anew(state, id, verdict, &of),
-        // Whoever does as told must not take back what somebody withdrew.
-        Because::Retracted { retraction } => format!("handoff show {retraction}"),
-        Because::TooLarge | Because::Statement { .. } | Because::Discarded => {
-            claim(state, id, verdict, &of)
-        }
+        Because::TooLarge
+        | Because::Retracted { .. }
+        | Because::Statement { .. }
+        | Because::Discarded => claim(state, id, verdict, &of),
         Because::Unknown => format!("handoff state{of}"),
         Because::NoSession | Because::Elsewhere | Because::Ended => {
             "handoff resume --agent NAME".to_owned()
